@@ -138,10 +138,10 @@ module.exports = {
       to: { path: '^src/', pathNot: `^src/(${Object.keys(ROOMS).join('|')})/` },
     },
     {
-      name: 'nothing-imports-test-or-temporal-dev',
+      name: 'nothing-imports-test-or-dev',
       severity: 'error',
       from: { path: '^(src|api|activities|workflows)/' },
-      to: { path: '^(test|ops|temporal-dev|tools|bench)/' },
+      to: { path: '^(test|ops|dev|temporal-dev|bench)/' },
     },
     {
       name: 'packages-are-declared',

@@ -13,8 +13,8 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { acquireLock } from './lock.mjs';
-import { run, step } from './progress.mjs';
+import { acquireLock } from '../dev/lock.mjs';
+import { run, step } from '../dev/progress.mjs';
 
 /** The version of the Temporal CLI (with server and UI) that this project is tested with. */
 export const TEMPORAL_VERSION = '1.5.1';

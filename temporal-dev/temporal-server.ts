@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { freePort } from '../src/platform/free-port.js';
-import { readKept, writeKept } from './data-dir.js';
-import { EmbeddedServer, endLeftBehind } from './server-process.js';
+import { readKept, writeKept } from '../dev/data-dir.js';
+import { EmbeddedServer, endLeftBehind } from '../dev/server-process.js';
 
 /**
  * Without these settings a no-op activity takes 101 ms instead of 8-12, because by default the server polls its own queues

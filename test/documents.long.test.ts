@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { startLocalModel, type LocalModel } from '../temporal-dev/local-model.js';
+import { startLocalModel, type LocalModel } from '../dev/local-model.js';
 import { blocks } from './support/document-blocks.js';
 import { eventually } from './support/eventually.js';
 import { installClient } from './support/packed-client.js';

@@ -6,7 +6,7 @@ import { routes } from '../api/routes.js';
 import { STORED_EVENT_TYPES } from '../src/events/schema.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
-import { settingsPage } from '../tools/settings-page.js';
+import { settingsPage } from '../dev/scripts/settings-page.js';
 import { LIMITS } from './support/rows.js';
 
 const page = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), 'utf8');

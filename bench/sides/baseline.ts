@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
+import { embeddedDatabaseUrl } from '../../dev/embedded-postgres.js';
 import { openSse } from '../../test/support/sse-reader.js';
 import { startChild } from './child.js';
 import { temporalAddressOf } from './service.js';

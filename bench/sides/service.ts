@@ -5,8 +5,8 @@ import { openDataSource } from '../../src/db/data-source.js';
 import { migrate } from '../../src/db/migrate.js';
 import { freePort } from '../../src/platform/free-port.js';
 import { createKey } from '../../src/projects/api-keys.js';
-import { keptSettings } from '../../temporal-dev/data-dir.js';
-import { embeddedDatabaseUrl } from '../../temporal-dev/embedded-postgres.js';
+import { keptSettings } from '../../dev/data-dir.js';
+import { embeddedDatabaseUrl } from '../../dev/embedded-postgres.js';
 import { apiClient } from '../../test/support/client.js';
 import type { TestMcpServer } from '../../test/support/mcp-server.js';
 import { startRole } from '../../test/support/role-process.js';
@@ -26,7 +26,7 @@ export async function startService(
   writeFileSync(modelsFileOf(dataDir), JSON.stringify([entry]));
   const port = await freePort();
   const { pids, stop } = await startChild(
-    [...(profiles === '' ? [] : ['--cpu-prof', '--cpu-prof-dir', profiles]), 'temporal-dev/start.mjs'],
+    [...(profiles === '' ? [] : ['--cpu-prof', '--cpu-prof-dir', profiles]), 'dev/start.mjs'],
     { ...process.env, ...settingsOf(dataDir, mcp), DATA_DIR: dataDir, PORT: String(port) },
     /Ctrl-C stops everything/,
   );

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../src/platform/free-port.js';
 import pg from 'pg';
-import { EmbeddedServer } from '../../temporal-dev/server-process.js';
-import { serverUser } from '../../temporal-dev/postgres-user.js';
+import { EmbeddedServer } from '../../dev/server-process.js';
+import { serverUser } from '../../dev/postgres-user.js';
 import { prepareLoad } from '../support/fault-load.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 

@@ -3,7 +3,7 @@ import { chownSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { startPostgres } from '../../temporal-dev/embedded-postgres.js';
+import { startPostgres } from '../../dev/embedded-postgres.js';
 import type { TestPostgres } from './postgres.js';
 import { makeStateDir } from './state-dir.js';
 

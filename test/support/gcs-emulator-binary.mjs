@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { acquireLock } from '../../temporal-dev/lock.mjs';
-import { run, step } from '../../temporal-dev/progress.mjs';
+import { acquireLock } from '../../dev/lock.mjs';
+import { run, step } from '../../dev/progress.mjs';
 import { cacheDir } from '../../temporal-dev/temporal-cli.mjs';
 
 const VERSION = '1.56.1';

@@ -3,7 +3,7 @@ import { freePort } from '../../src/platform/free-port.js';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EmbeddedServer } from '../../temporal-dev/server-process.js';
+import { EmbeddedServer } from '../../dev/server-process.js';
 import { EMULATOR } from './gcs-emulator-binary.mjs';
 import { makeStateDir } from './state-dir.js';
 

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import pg from 'pg';
 import { migrate } from '../../src/db/migrate.js';
-import { startPostgres as startEmbedded } from '../../temporal-dev/embedded-postgres.js';
+import { startPostgres as startEmbedded } from '../../dev/embedded-postgres.js';
 import { makeStateDir } from './state-dir.js';
 
 const MIGRATIONS = new URL('../../src/db/migrations/', import.meta.url);

@@ -1,1 +1,1 @@
-export * from '../../temporal-dev/scripted-model/server.js';
+export * from '../../dev/fake-model/server.js';

@@ -1,4 +1,4 @@
-import { startPostgres, type EmbeddedPostgres } from '../../temporal-dev/embedded-postgres.js';
+import { startPostgres, type EmbeddedPostgres } from '../../dev/embedded-postgres.js';
 import { startTemporal, type EmbeddedTemporal } from '../../temporal-dev/temporal-server.js';
 import { closeSharedServices } from './shared-service.js';
 import { makeMemoryStateDir, makeStateDir } from './state-dir.js';

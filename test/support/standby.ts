@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, rmSync, statSync, writeFileSync, chownSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startPostgres } from '../../temporal-dev/embedded-postgres.js';
+import { startPostgres } from '../../dev/embedded-postgres.js';
 import { copyCluster } from './backup.js';
 import type { TestPostgres } from './postgres.js';
 import { eventually } from './eventually.js';

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MIB } from '../../src/platform/units.js';
-import { removeAfterUs } from '../../temporal-dev/server-process.js';
+import { removeAfterUs } from '../../dev/server-process.js';
 
 const MEMORY = '/dev/shm';
 /** The run's Postgres takes about a quarter of it. Containers often have 64 MiB there. */

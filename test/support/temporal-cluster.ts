@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { freePort } from '../../src/platform/free-port.js';
-import { run, step } from '#temporal-dev/progress.mjs';
+import { run, step } from '#dev/progress.mjs';
 import { cacheDir } from '#temporal-dev/temporal-cli.mjs';
-import { EmbeddedServer } from '../../temporal-dev/server-process.js';
+import { EmbeddedServer } from '../../dev/server-process.js';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
 import { makeStateDir } from './state-dir.js';
 

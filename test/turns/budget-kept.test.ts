@@ -4,7 +4,7 @@ import type { ModelEntry } from '../../src/models/entry.js';
 import { costOf, priceOf, type Price } from '../../src/models/price.js';
 import type { ModelRequest } from '../../src/models/request.js';
 import { toDecimal, toUnits } from '../../src/platform/decimal.js';
-import { measure } from '../../temporal-dev/scripted-model/prompt.js';
+import { measure } from '../../dev/fake-model/prompt.js';
 import { TEST_MODEL } from '../support/config.js';
 import { eventually } from '../support/eventually.js';
 import { startMcpServer } from '../support/mcp-server.js';

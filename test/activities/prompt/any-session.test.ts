@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { BuiltRequest } from '../../../activities/prompt/build-request.js';
-import { signThinking } from '../../../temporal-dev/scripted-model/wire.js';
+import { signThinking } from '../../../dev/fake-model/wire.js';
 import { seedSession, type StepSeed, type TurnSeed } from '../../support/conversations.js';
 import { openRequestBuilder, type RequestBuilder } from '../../support/request-builder.js';
-import { validate } from '../../../temporal-dev/scripted-model/validator.js';
+import { validate } from '../../../dev/fake-model/validator.js';
 import type { AssistantBlock, ResultBlock } from '../../../src/models/content.js';
 
 const said = fc.oneof(

@@ -15,7 +15,7 @@ import { setup } from './setup.mjs';
 import { formatSummary } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const IMPORTING = ['src', 'api', 'activities', 'workflows', 'ops', 'temporal-dev', 'client/src', 'console/src'];
+const IMPORTING = ['src', 'api', 'activities', 'workflows', 'ops', 'dev', 'temporal-dev', 'client/src', 'console/src'];
 const CHECKS = [
   ['lint and types', ['oxlint', '--report-unused-disable-directives']],
   ['format', ['oxfmt', '--check', '.']],
@@ -86,7 +86,7 @@ async function runMocha() {
     process.execPath,
     [
       join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
-      ...['--reporter', join(root, 'temporal-dev', 'test-reporter.mjs'), '--reporter-option', `summary=${report}`],
+      ...['--reporter', join(root, 'dev', 'test-reporter.mjs'), '--reporter-option', `summary=${report}`],
       ...(namesFiles ? ['--reporter-option', 'titles=true'] : []),
       ...(args.includes('--jobs') ? [] : ['--jobs', String(JOBS)]),
       ...args,

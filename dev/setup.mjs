@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, isBuildCurrent } from './build.mjs';
 import { acquireLock } from './lock.mjs';
 import { endCommandsWithUs, run, step } from './progress.mjs';
-import { cacheDir, temporalCli } from './temporal-cli.mjs';
+import { cacheDir, temporalCli } from '../temporal-dev/temporal-cli.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

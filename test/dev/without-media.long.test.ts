@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { json } from 'node:stream/consumers';
-import { withoutMedia } from '../../temporal-dev/scripted-model/without-media.js';
+import { withoutMedia } from '../../dev/fake-model/without-media.js';
 
 async function* inPieces(text: string, size: number): AsyncGenerator<Buffer> {
   const bytes = Buffer.from(text);

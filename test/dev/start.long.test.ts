@@ -8,13 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
-import { processIdentity } from '#temporal-dev/processes.mjs';
+import { processIdentity } from '#dev/processes.mjs';
 import { eventually } from '../support/eventually.js';
 import { makeStateDir } from '../support/state-dir.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const START = join(root, 'temporal-dev', 'start.mjs');
-const OPS = join(root, 'temporal-dev', 'ops.mjs');
+const START = join(root, 'dev', 'start.mjs');
+const OPS = join(root, 'dev', 'ops.mjs');
 
 /** What a developer has who typed `npm start`. */
 interface Running {

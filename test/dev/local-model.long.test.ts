@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
-import { startLocalModel, type LocalModel } from '../../temporal-dev/local-model.js';
+import { startLocalModel, type LocalModel } from '../../dev/local-model.js';
 import { startTurnService } from '../support/turns.js';
 
 type Params = Anthropic.MessageCreateParamsNonStreaming;

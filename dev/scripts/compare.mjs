@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
 
 function interfaceIn(folder) {
-  const args = ['--import', 'tsx', join(root, 'tools/interface.mjs')];
+  const args = ['--import', 'tsx', join(root, 'dev/scripts/interface.mjs')];
   return JSON.parse(execFileSync('node', args, { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 28 }));
 }
 

@@ -3,7 +3,7 @@ import { setup } from './setup.mjs';
 
 try {
   await setup();
-  const { start } = await import('../dist/temporal-dev/main.js');
+  const { start } = await import('../dist/dev/main.js');
   // Everything has stopped or timed out. Exit even if something still keeps the event loop alive.
   process.exit(await start(process.env));
 } catch (error) {

@@ -1,6 +1,6 @@
 import type { ModelEntry } from '../src/models/catalogue.js';
-import { answer } from './scripted-model/rules.js';
-import { failure, startScriptedModel, text, thinking, toolUse, wait, type Handler } from './scripted-model/server.js';
+import { answer } from './fake-model/rules.js';
+import { failure, startScriptedModel, text, thinking, toolUse, wait, type Handler } from './fake-model/server.js';
 
 export interface LocalModel {
   /** The `baseURL` for the Anthropic SDK, without `/v1`. */

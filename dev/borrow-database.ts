@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { acquireLock, lockHolder } from '#temporal-dev/lock.mjs';
+import { acquireLock, lockHolder } from '#dev/lock.mjs';
 import { embeddedDatabaseUrl, postgresAnswers, startPostgres } from './embedded-postgres.js';
 
 const BORROW_TIMEOUT_MS = 60_000;

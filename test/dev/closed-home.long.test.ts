@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startPostgres } from '../../temporal-dev/embedded-postgres.js';
-import { copyBinaries, postgresBinaries } from '../../temporal-dev/postgres-files.js';
-import { canReach, serverUser } from '../../temporal-dev/postgres-user.js';
+import { startPostgres } from '../../dev/embedded-postgres.js';
+import { copyBinaries, postgresBinaries } from '../../dev/postgres-files.js';
+import { canReach, serverUser } from '../../dev/postgres-user.js';
 import { skip } from '../support/skip.js';
 import { makeStateDir } from '../support/state-dir.js';
 

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { API, EVERY_PROCESS, WORKER } from '../src/platform/settings-table.js';
+import { API, EVERY_PROCESS, WORKER } from '../../src/platform/settings-table.js';
 
 /** `npm run settings-page`: writes the tables of docs/settings.md from the table of settings. */
-const PAGE = fileURLToPath(new URL('../docs/settings.md', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../docs/settings.md', import.meta.url));
 
 interface Setting {
   description: string;

@@ -4,7 +4,7 @@ import { setup } from './setup.mjs';
 try {
   const [command, ...args] = process.argv.slice(2);
   if (!process.env.DATABASE_URL) await setup({ temporal: false });
-  const { runOps } = await import('../dist/temporal-dev/ops.js');
+  const { runOps } = await import('../dist/dev/ops.js');
   process.exitCode = await runOps(command, args, process.env);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);

@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endCommandsWithUs, run } from './progress.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const COMPILED_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'temporal-dev'];
+const COMPILED_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'dev', 'temporal-dev'];
 const SOURCE_FOLDERS = [...COMPILED_FOLDERS, 'client/src', 'console'];
 const SOURCE_NAMES = /\.(tsx?|css|html|svg)$/;
 const SOURCE_FILES = ['package.json', 'package-lock.json', 'tsconfig.json'];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { signThinking } from '../../temporal-dev/scripted-model/wire.js';
+import { signThinking } from '../../dev/fake-model/wire.js';
 import { startScriptedModel, thinking, toolUse, type ScriptedModel } from '../support/scripted-model.js';
 
 type Fields = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { acquireLock } from '#temporal-dev/lock.mjs';
-import { step } from '#temporal-dev/progress.mjs';
+import { acquireLock } from '#dev/lock.mjs';
+import { step } from '#dev/progress.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { loadConfig } from '../src/platform/config.js';
 import { migrate } from '../src/db/migrate.js';
@@ -16,7 +16,7 @@ import { startLocalModel } from './local-model.js';
 import type { EmbeddedServer } from './server-process.js';
 import { startService } from './service.js';
 import { Interrupted, Shutdown } from './shutdown.js';
-import { startTemporal } from './temporal-server.js';
+import { startTemporal } from '../temporal-dev/temporal-server.js';
 import { ignored } from '../src/platform/ignored.js';
 
 const DEFAULT_PORT = 8080;

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endProcess, processIdentity, type ServerRecord } from '#temporal-dev/processes.mjs';
+import { endProcess, processIdentity, type ServerRecord } from '#dev/processes.mjs';
 import { readKept, writeKept } from './data-dir.js';
 import { ignored } from '../src/platform/ignored.js';
 
@@ -183,7 +183,7 @@ let guard: Writable | null = null;
  */
 function sendToGuard(order: { end: ServerRecord } | { remove: string }): void {
   if (guard === null) {
-    const script = createRequire(import.meta.url).resolve('#temporal-dev/guard.mjs');
+    const script = createRequire(import.meta.url).resolve('#dev/guard.mjs');
     const child = spawn(process.execPath, [script], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],

@@ -6,9 +6,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const PRODUCTION = ['src', 'api', 'activities', 'workflows', 'ops', 'client/src', 'console/src'];
-const TOOLS = ['temporal-dev', 'tools', 'bench', 'client', 'deploy'];
+const TOOLS = ['dev', 'temporal-dev', 'bench', 'client', 'deploy'];
 const CODE = /\.(ts|tsx|mts|mjs)$/;
 const GENERATED = /generated\//;
 
