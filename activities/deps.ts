@@ -4,7 +4,7 @@ import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import type { LaunchDeps } from '../src/turns/launch.js';
-import type { RunningTurns } from '../src/turns/running-turns.js';
+import type { AbortableActivities } from '../src/turns/running-turns.js';
 import type { ModelClients } from './model/clients.js';
 import type { ActivitySlots } from './activity-slots.js';
 import type { FairQueue } from './fair-queue.js';
@@ -26,5 +26,5 @@ export interface ActivityDeps extends ToolDeps {
   conversations: ConversationCache;
   /** The identity in Temporal of the worker that runs the activities. */
   workerId: string;
-  runningTurns: RunningTurns;
+  runningTurns: AbortableActivities;
 }

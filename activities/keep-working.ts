@@ -3,7 +3,7 @@ import type { Worker } from '@temporalio/worker';
 import pRetry from 'p-retry';
 import type { Logger } from '../src/platform/logger.js';
 import { workerLeasesLost } from '../src/platform/metrics.js';
-import type { WorkerLease } from '../src/reconciler/worker-lease.js';
+import type { WorkerLease } from '../src/workers/lease.js';
 import { ignored } from '../src/platform/ignored.js';
 
 /** Workers of this process that share a lease and an identity. */

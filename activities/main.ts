@@ -1,15 +1,15 @@
 import { NativeConnection } from '@temporalio/worker';
 import pRetry from 'p-retry';
-import { ByteBudget } from '../src/platform/byte-budget.js';
+import { MemoryShare } from '../src/platform/byte-budget.js';
 import type { Config } from '../src/platform/config.js';
-import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
+import { openDataSource, openBackgroundPool } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
 import { openWhenReachable, postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
-import { CANCEL_CHANNEL, RunningTurns } from '../src/turns/running-turns.js';
+import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
@@ -28,7 +28,7 @@ import { createTemporalClient, temporalSettings } from '../src/temporal/connecti
 import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
-import { startTurnReconciler } from '../src/reconciler/start.js';
+import { openTurnEngine } from '../src/engine.js';
 import { FairQueue } from './fair-queue.js';
 import { Slots } from './slots.js';
 import { MAX_WAITING_CALLS } from './turn/call-wait.js';
@@ -72,11 +72,11 @@ export async function startWorker(
   database = () => postgresState(db);
   const stopObserving = observePool(db);
   await waitForSchema(db, log);
-  const upkeep = await openWhenReachable(() => openUpkeepPool(config.databaseUrl, 'worker'), log);
+  const backgroundPool = await openWhenReachable(() => openBackgroundPool(config.databaseUrl, 'worker'), log);
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
-  const runningTurns = new RunningTurns();
+  const runningTurns = new AbortableActivities();
   const slots = new Slots(config.workerMaxActivities);
   const conversations = new ConversationCache();
   const answers = new AnswerWatch((ids) => findClosedQuestions(db, ids));
@@ -100,10 +100,10 @@ export async function startWorker(
   void cancels.add(CANCEL_CHANNEL);
   void cancels.add(ANSWER_CHANNEL);
   const network = createMcpNetwork(config.mcpAllowedHosts);
-  const budget = new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
+  const budget = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
   const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
-  const reconciler = startTurnReconciler(config, {
-    ...{ db, upkeep, notifier, models: catalogue, log, connection },
+  const reconciler = openTurnEngine(config, {
+    ...{ db, backgroundPool, notifier, models: catalogue, log, connection },
     eager: false,
   });
   ({ health } = reconciler);
@@ -113,7 +113,7 @@ export async function startWorker(
   const forTurns = { deltas, models, conversations, mcp, budget, runningTurns, slots, waitingCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const start = (): Promise<LeasedWorkers> =>
-    startWorkers({ parts, upkeep, catalogue, network, connection, tracing, reconciler });
+    startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });
   const working = await keepWorking(start, () => runningTurns.abandon(), log);
   log.info({ task_queue: config.taskQueue }, 'worker started');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
@@ -125,7 +125,7 @@ export async function startWorker(
     await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();
-    await Promise.all([db.destroy(), upkeep.destroy()]);
+    await Promise.all([db.destroy(), backgroundPool.destroy()]);
     await stopTracing();
     log.info('worker stopped');
   };

@@ -3,10 +3,10 @@ import { hostname } from 'node:os';
 import type { NativeConnection } from '@temporalio/worker';
 import type { DataSource } from 'typeorm';
 import type { ModelCatalogue } from '../src/models/catalogue.js';
-import type { McpNetwork } from '../src/network/network.js';
-import type { TurnReconciler } from '../src/reconciler/start.js';
+import type { GuardedNetwork } from '../src/network/network.js';
+import type { TurnEngine } from '../src/engine.js';
 import { observeSlots } from '../src/platform/slot-metrics.js';
-import { takeWorkerLease } from '../src/reconciler/worker-lease.js';
+import { takeWorkerLease } from '../src/workers/lease.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
 import { ActivitySlots } from './activity-slots.js';
@@ -22,18 +22,18 @@ import { createTurnWorker, sharedOptions, versioned } from './worker-options.js'
 interface ProcessParts {
   /** What the activities of each lease share. */
   parts: Omit<ActivityDeps, 'workerId' | 'workflows' | 'activitySlots'>;
-  upkeep: DataSource;
+  backgroundPool: DataSource;
   catalogue: ModelCatalogue;
-  network: McpNetwork;
+  network: GuardedNetwork;
   connection: NativeConnection;
   tracing: TemporalTracing | null;
-  reconciler: Pick<TurnReconciler, 'workflows' | 'searchable'>;
+  reconciler: Pick<TurnEngine, 'workflows' | 'searchable'>;
 }
 
 /** Starts the workers of turns, schedules and deliveries under a new lease. */
 export async function startWorkers({
   parts,
-  upkeep,
+  backgroundPool,
   catalogue,
   network,
   connection,
@@ -53,7 +53,7 @@ export async function startWorkers({
   try {
     const activities = {
       ...createActivities(deps),
-      ...createMaintenanceActivities({ config, db: upkeep, log, storage }),
+      ...createMaintenanceActivities({ config, db: backgroundPool, log, storage }),
     };
     const worker = await createTurnWorker(shared, config, activities, activitySlots);
     const firing = { db, log, notifier, models: catalogue, workflows };
@@ -63,7 +63,7 @@ export async function startWorkers({
       createScheduleActivities({ ...firing, catchupSeconds: config.scheduleCatchupSeconds }),
     );
     const deliveries = config.webhookDeliveries
-      ? await startDeliveries(upgraded, searchable, { config, db, upkeep, log, network })
+      ? await startDeliveries(upgraded, searchable, { config, db, backgroundPool, log, network })
       : null;
     const stopObserving = observeSlots(activitySlots);
     const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];

@@ -1,16 +1,16 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../src/platform/config.js';
 import { BatchLookup } from '../src/db/batch-lookup.js';
-import { openDataSource, openUpkeepPool } from '../src/db/data-source.js';
+import { openDataSource, openBackgroundPool } from '../src/db/data-source.js';
 import { openWhenReachable, postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
 import { createReadiness, type Readiness } from '../src/platform/readiness.js';
-import { createMcpNetwork, type McpNetwork } from '../src/network/network.js';
+import { createMcpNetwork, type GuardedNetwork } from '../src/network/network.js';
 import { findStates } from '../src/mcp/oauth/store.js';
 import { Probes } from '../src/mcp/probes.js';
-import { ByteBudget } from '../src/platform/byte-budget.js';
+import { MemoryShare } from '../src/platform/byte-budget.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
@@ -18,17 +18,17 @@ import { KeyUse } from '../src/projects/key-use.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
 import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
-import { openTurnParts, type SharedWorker, type TurnParts } from './turn-parts.js';
+import { openTurnServices, type SharedWorker, type TurnServices } from './turn-services.js';
 
 /** Dependencies of the operations, created once by main. Each resource adds its own. */
-export interface ApiDeps extends TurnParts {
+export interface ApiDeps extends TurnServices {
   config: Config;
   db: DataSource;
   log: Logger;
   storage: Storage;
   models: ModelCatalogue;
   /** The network for MCP servers: it connects to checked addresses only. */
-  mcpNetwork: McpNetwork;
+  mcpNetwork: GuardedNetwork;
   probes: Probes;
   oauth: OauthAccess;
   /** Finds the states of OAuth authorizations that have begun. */
@@ -49,8 +49,8 @@ export async function openDeps(
   const models = await loadModels(config);
   const db = await openWhenReachable(() => openDataSource(config.databaseUrl, config.databasePoolSize, 'api'), log);
   await waitForSchema(db, log);
-  const upkeep = await openWhenReachable(() => openUpkeepPool(config.databaseUrl, 'api'), log);
-  const turns = openTurnParts(config, { db, upkeep, models, log }, shared);
+  const backgroundPool = await openWhenReachable(() => openBackgroundPool(config.databaseUrl, 'api'), log);
+  const turns = openTurnServices(config, { db, backgroundPool, models, log }, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
   const keyUse = new KeyUse(db, log);
   const deps = {
@@ -60,7 +60,7 @@ export async function openDeps(
     storage: await openStorage(config),
     models,
     mcpNetwork,
-    probes: new Probes(mcpNetwork, new ByteBudget(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2))),
+    probes: new Probes(mcpNetwork, new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2))),
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     oauthStates: new BatchLookup((states) => findStates(db, states)),
     keyLookup: createKeyLookup(db, keyUse),
@@ -78,7 +78,7 @@ export async function openDeps(
     async close() {
       await Promise.all([deps.oauth.close(), keyUse.close()]);
       await Promise.all([turns.close(), mcpNetwork.close()]);
-      await Promise.all([db.destroy(), upkeep.destroy()]);
+      await Promise.all([db.destroy(), backgroundPool.destroy()]);
     },
   };
 }

@@ -12,7 +12,7 @@ import { stopTracing } from '../src/platform/tracing.js';
 import '../src/webhooks/metrics.js';
 import { createApp } from './app.js';
 import { openDeps } from './deps.js';
-import type { SharedWorker } from './turn-parts.js';
+import type { SharedWorker } from './turn-services.js';
 import { createDrain } from './http/core/drain.js';
 import { createHttpServer, listen } from './http/core/server.js';
 

@@ -6,7 +6,7 @@ import { startApi, type Api } from '../api/main.js';
 import { createLogger } from '../src/platform/logger.js';
 import { stopTracing, isTracingConfigured, withTrace } from '../src/platform/tracing.js';
 import { temporalSettings } from '../src/temporal/connection.js';
-import { queueTurn } from '../src/turns/queue.js';
+import { acceptMessage } from '../src/turns/accept.js';
 import { eventually } from './support/eventually.js';
 import { apiClient } from './support/client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
@@ -56,7 +56,7 @@ describe('traces', () => {
     const message = { content: 'Hello', files: [], skills: [] };
     await withTrace(`00-${traceId}-${randomBytes(8).toString('hex')}-01`, () =>
       transaction(service.db, (tx) =>
-        queueTurn(tx, session!.project_id, sessionId, message, temporalSettings().namespace),
+        acceptMessage(tx, session!.project_id, sessionId, message, temporalSettings().namespace),
       ),
     );
     await service.ended(sessionId);

@@ -8,7 +8,7 @@ import { TASKS, type MaintenanceDeps } from './tasks.js';
 
 /** The activities of the maintenance workflow; the worker of turns runs them, too. */
 export function createMaintenanceActivities(deps: MaintenanceDeps): MaintenanceActivities {
-  // One step at a time: the tasks share the pool for upkeep with the leader's lease.
+  // One step at a time: the tasks share the pool for background work with the leader's lease.
   const limit = pLimit(1);
   return {
     maintain: (step) => limit(() => maintain(deps, step)),

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { ObjectMissingError, storageError, type Storage } from '../../src/files/storage.js';
 import { restoreNumbers } from '../../src/platform/exact-json.js';
 import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
-import type { ByteBudget } from '../../src/platform/byte-budget.js';
+import type { MemoryShare } from '../../src/platform/byte-budget.js';
 import { fetchText } from './fetch-text.js';
 import { ModelResponse, type Answered } from './model-response.js';
 
@@ -29,7 +29,7 @@ export function sendFor<T>(projectId: string, call: () => Promise<T>): Promise<T
  * while the request is sent, so twenty images need the memory of one piece, and encoding megabytes of base64 does not
  * block the event loop. The length is known beforehand, so the request is not chunked.
  */
-export function createSend(storage: Storage, budget: ByteBudget): SendRequest {
+export function createSend(storage: Storage, budget: MemoryShare): SendRequest {
   return async (url, init, onProgress = () => undefined) => {
     const answered = (answer: Answered): Response => {
       onProgress();

@@ -3,7 +3,7 @@ import type { Turn } from '../../src/db/entities/turns.js';
 import type { Config } from '../../src/platform/config.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
-import type { ByteBudget } from '../../src/platform/byte-budget.js';
+import type { MemoryShare } from '../../src/platform/byte-budget.js';
 import type { Logger } from '../../src/platform/logger.js';
 import type { BuiltInToolName } from '../../src/sessions/tools.js';
 import type { ResultBlock } from '../../src/models/content.js';
@@ -54,7 +54,7 @@ export interface ToolDeps {
   storage: Storage;
   mcp: McpConnections;
   /** Memory budget for requests and answers in flight. */
-  budget: ByteBudget;
+  budget: MemoryShare;
 }
 
 /** A built-in tool (contract.md §4). Its input is validated against `inputSchema` before `run`. */

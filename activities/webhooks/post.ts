@@ -1,4 +1,4 @@
-import type { McpNetwork } from '../../src/network/network.js';
+import type { GuardedNetwork } from '../../src/network/network.js';
 import { RedirectError, UnsafeAddressError } from '../../src/network/network.js';
 import { connectionFailure } from '../../src/network/failures.js';
 import type { AttemptResult } from '../../src/webhooks/attempts.js';
@@ -19,7 +19,7 @@ export type PostResult = Omit<AttemptResult, 'at' | 'duration_ms'> & { outcome: 
  * @throws the abort reason of `signal`
  */
 export async function postWebhook(
-  network: McpNetwork,
+  network: GuardedNetwork,
   url: string,
   request: { headers: Record<string, string>; body: string },
   signal: AbortSignal,

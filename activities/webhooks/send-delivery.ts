@@ -3,7 +3,7 @@ import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporal
 import pRetry from 'p-retry';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../../src/db/transaction.js';
-import type { McpNetwork } from '../../src/network/network.js';
+import type { GuardedNetwork } from '../../src/network/network.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { unseal, UnsealError } from '../../src/platform/sealed.js';
 import { failDelivery, loadDelivery, storeAttempt, type LoadedDelivery } from '../../src/webhooks/attempts.js';
@@ -17,7 +17,7 @@ export interface DeliveryDeps {
   config: { encryptionKeys: readonly Buffer[]; webhookRetrySeconds: readonly number[] };
   db: DataSource;
   log: Logger;
-  network: McpNetwork;
+  network: GuardedNetwork;
   limit: ConcurrencyLimit;
 }
 

@@ -33,7 +33,7 @@ interface Deliveries {
 export async function startDeliveries(
   shared: Omit<WorkerOptions, 'taskQueue'> & { connection: NativeConnection },
   searchable: () => boolean,
-  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'>; upkeep: DataSource },
+  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'>; backgroundPool: DataSource },
 ): Promise<Deliveries> {
   const { taskQueue } = deps.config;
   const worker = await Worker.create({
@@ -48,5 +48,5 @@ export async function startDeliveries(
     maxCachedWorkflows: CACHED_WORKFLOWS,
   });
   const workflows = createDeliveryWorkflows(createTemporalClient(shared.connection), { taskQueue, searchable });
-  return { worker, stop: startDeliveryReconciler({ db: deps.upkeep, log: deps.log, workflows }) };
+  return { worker, stop: startDeliveryReconciler({ db: deps.backgroundPool, log: deps.log, workflows }) };
 }

@@ -1,6 +1,6 @@
 import { waitingMessageSchema } from '../../src/events/schema.js';
 import { pageOf } from '../../src/platform/page.js';
-import { listWaiting, type Place } from '../../src/waiting/store.js';
+import { listWaiting, type Place } from '../../src/messages/queue.js';
 import { operation } from '../http/core/operation.js';
 import { numbersOf, pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';

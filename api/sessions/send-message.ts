@@ -5,9 +5,9 @@ import { transaction } from '../../src/db/transaction.js';
 import { checkMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import { launchTurn } from '../../src/turns/launch.js';
-import { queueTurn, type Message } from '../../src/turns/queue.js';
-import { receiveMessage, type Received } from '../../src/waiting/receive.js';
-import type { WaitingMessage } from '../../src/waiting/store.js';
+import { acceptMessage, type Message } from '../../src/turns/accept.js';
+import { receiveMessage, type Received } from '../../src/messages/receive.js';
+import type { WaitingMessage } from '../../src/messages/queue.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionOfPath, sessionStateOfPath } from '../http/core/session-of-path.js';
 
@@ -76,7 +76,7 @@ export const sendMessage = operation<Body>({
 function startTurn({ deps, caller, params, record }: Call<Body>, message: Message): Promise<Received> {
   const { namespace } = deps.workflows;
   return transaction(deps.db, async (tx) => {
-    const started = await queueTurn(tx, caller.projectId, params.session_id!, message, namespace);
+    const started = await acceptMessage(tx, caller.projectId, params.session_id!, message, namespace);
     const received = { waits: null, started };
     await record(tx, present(received));
     return received;

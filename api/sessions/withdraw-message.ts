@@ -1,6 +1,6 @@
 import { isOpen } from '../../src/db/turn-states.js';
 import { showWaiting } from '../../src/turns/show-waiting.js';
-import { withdraw } from '../../src/waiting/store.js';
+import { withdraw } from '../../src/messages/queue.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 

@@ -4,7 +4,7 @@ import { openDataSource } from '../../src/db/data-source.js';
 import { readHistory } from '../../src/events/read-history.js';
 import { createKey } from '../../src/projects/api-keys.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
-import { queueTurn } from '../../src/turns/queue.js';
+import { acceptMessage } from '../../src/turns/accept.js';
 import { insertSessions } from '../../test/support/factories.js';
 import { shown, timed, timedEach } from '../measure.js';
 import { scenario } from '../scenario.js';
@@ -118,7 +118,7 @@ async function measure(db: DataSource, admin: pg.Client, projectId: string, turn
   );
   const name = `${turns.toLocaleString('en')} turns`;
   row(`${name}: database`, size[0]!.size);
-  const queued = await timedEach(SAMPLES, (n) => queueTurn(db, projectId, fresh[n]!, MESSAGE, 'bench'));
+  const queued = await timedEach(SAMPLES, (n) => acceptMessage(db, projectId, fresh[n]!, MESSAGE, 'bench'));
   row(`${name}: queue a turn`, shown(queued, 1));
   // Each message counts the project's open turns, and these would stay open.
   await admin.query(`UPDATE turns SET state = 'completed', ended_at = now() WHERE state = 'queued'`);

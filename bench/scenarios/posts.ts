@@ -2,7 +2,7 @@ import pg from 'pg';
 import { openDataSource } from '../../src/db/data-source.js';
 import { newId } from '../../src/platform/ids.js';
 import { createKey } from '../../src/projects/api-keys.js';
-import { queueTurn } from '../../src/turns/queue.js';
+import { acceptMessage } from '../../src/turns/accept.js';
 import { apiClient, type ApiCall } from '../../test/support/client.js';
 import { insertSessions } from '../../test/support/factories.js';
 import type { TurnService } from '../../test/support/turns.js';
@@ -45,7 +45,7 @@ export default scenario({
       const { status, body } = await api('POST', `/v1/sessions/${id}/messages`, { content: 'Hello' });
       if (status !== 201) throw new Error(JSON.stringify(body));
     };
-    const queued = ({ projectId }: Target, id: string) => queueTurn(db, projectId, id, MESSAGE, 'bench');
+    const queued = ({ projectId }: Target, id: string) => acceptMessage(db, projectId, id, MESSAGE, 'bench');
     await measure('(warm-up)', service, 1, FAR, queued);
     for (const disk of ['this disk', 'slow disk']) {
       if (disk === 'slow disk') await slowDown(postgres.adminUrl);

@@ -52,7 +52,7 @@ resource "google_sql_database_instance" "service" {
       record_application_tags = true
     }
 
-    # Processes x (DATABASE_POOL_SIZE + 1 for LISTEN + 1 for upkeep, + 1 of a worker), with room for a rolling restart (docs/operations/gcp.md).
+    # Processes x (DATABASE_POOL_SIZE + 1 for LISTEN + 1 for background work, + 1 of a worker), with room for a rolling restart (docs/operations/gcp.md).
     database_flags {
       name  = "max_connections"
       value = "400"

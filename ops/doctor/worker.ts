@@ -1,4 +1,4 @@
-import { countWorkers } from '../../src/reconciler/workers.js';
+import { countWorkers } from '../../src/workers/workers.js';
 import type { Config } from '../../src/platform/config.js';
 import { temporalSettings } from '../../src/temporal/connection.js';
 import { CheckError, type Check } from './check.js';

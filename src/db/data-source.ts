@@ -34,11 +34,11 @@ const MIGRATION_LIMITS = { statement_timeout: 0, lock_timeout: 2_000 };
  * Connections for what keeps the service going: the leader's lease and rounds, clean-up, claims of deliveries. They never wait
  * behind requests and turns, nor these behind them. A process that only stands by uses one; idle ones are closed.
  */
-const UPKEEP_POOL_SIZE = 3;
+const BACKGROUND_POOL_SIZE = 3;
 
-/** Opens the pool for upkeep. `role`: api or worker. */
-export function openUpkeepPool(databaseUrl: string, role: string): Promise<DataSource> {
-  return openDataSource(databaseUrl, UPKEEP_POOL_SIZE, `${role} upkeep`);
+/** Opens the pool for background work. `role`: api or worker. */
+export function openBackgroundPool(databaseUrl: string, role: string): Promise<DataSource> {
+  return openDataSource(databaseUrl, BACKGROUND_POOL_SIZE, `${role} background`);
 }
 
 export async function openDataSource(

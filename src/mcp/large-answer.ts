@@ -1,4 +1,4 @@
-import type { ByteBudget } from '../platform/byte-budget.js';
+import type { MemoryShare } from '../platform/byte-budget.js';
 import { ignored } from '../platform/ignored.js';
 import { BYTES_PER_JSON_VALUE } from '../platform/value-count.js';
 import type { OnLarge } from './wire/answer-body.js';
@@ -8,7 +8,7 @@ const MEMORY_FACTOR = 5;
 const PROGRESS_INTERVAL_MS = 1000;
 
 interface LargeAnswerOptions {
-  budget: ByteBudget;
+  budget: MemoryShare;
   projectId: string;
   signal: AbortSignal;
   /** The most JSON values that the answer may have. */

@@ -2,7 +2,7 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout } from 'node:timers/promises';
 import { restoreNumbers } from '../platform/exact-json.js';
 import { McpRequest, type OnStreamEnd } from './mcp-request.js';
-import type { McpNetwork } from '../network/network.js';
+import type { GuardedNetwork } from '../network/network.js';
 import type { Authorization, RequestAuth } from './request-auth.js';
 import { MAX_ANSWER_BYTES } from './wire/answer-limits.js';
 import type { Pacer } from './wire/pacer.js';
@@ -23,7 +23,7 @@ const INITIALIZED = 'notifications/initialized';
 type Kind = 'request' | 'resume' | 'listen' | 'reply' | 'initialized' | 'other';
 
 export interface FetchOptions {
-  network: McpNetwork;
+  network: GuardedNetwork;
   auth: RequestAuth;
   /** Also opens the server's stream of messages, on which some servers report progress. */
   listen: boolean;

@@ -1,7 +1,7 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
-import { UnsafeAddressError, type McpNetwork } from '../network/network.js';
+import { UnsafeAddressError, type GuardedNetwork } from '../network/network.js';
 import { privateAddress } from '../network/server-url.js';
-import type { ByteBudget } from '../platform/byte-budget.js';
+import type { MemoryShare } from '../platform/byte-budget.js';
 import { ServiceError } from '../platform/errors.js';
 import { ProjectLimits } from '../platform/project-limits.js';
 import { storableText } from '../platform/text.js';
@@ -35,8 +35,8 @@ export class Probes {
   readonly #limits = new ProjectLimits(MAX_PROBES_PER_PROJECT);
 
   constructor(
-    private readonly network: McpNetwork,
-    private readonly budget: ByteBudget,
+    private readonly network: GuardedNetwork,
+    private readonly budget: MemoryShare,
     private readonly seconds = PROBE_SECONDS,
   ) {}
 

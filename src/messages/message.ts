@@ -12,7 +12,7 @@ import { requireScope } from '../projects/permissions.js';
 import { requirePrice } from '../sessions/budget.js';
 import { requireModel } from '../sessions/new-session.js';
 import { skillNotFound } from '../skills/store.js';
-import type { Message } from '../turns/queue.js';
+import type { Message } from '../turns/accept.js';
 
 const skillId = described({ type: 'string' }, 'Id of the skill.');
 

@@ -23,7 +23,7 @@ export class RedirectError extends Error {
 }
 
 /** The network for MCP servers: every socket has passed the address check (docs/mcp.md). */
-export interface McpNetwork {
+export interface GuardedNetwork {
   /**
    * Checks a url and the current addresses of its host. If the name cannot be resolved, the connection will fail later.
    */
@@ -40,7 +40,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const PORTABLE_HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
 
 /** @param stub replaces every resolver in tests */
-export function createMcpNetwork(allowedHosts: readonly string[], stub?: Resolve): McpNetwork {
+export function createMcpNetwork(allowedHosts: readonly string[], stub?: Resolve): GuardedNetwork {
   const resolve = stub ?? createResolve();
   const agent = new Agent({
     connect: guardedConnector(allowedHosts, resolve, stub ?? lookupSystem),

@@ -30,7 +30,7 @@ interface Share {
  * overtakes the one whose turn it is, so that small requests cannot starve a large one. A request for more than a project
  * may have counts as that much.
  */
-export class ByteBudget {
+export class MemoryShare {
   #used = 0;
   /** In the order of their turns. */
   readonly #projects = new Map<string, Share>();

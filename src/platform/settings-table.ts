@@ -20,7 +20,7 @@ export const EVERY_PROCESS = {
   DATABASE_LISTEN_URL: { ...postgres, minLength: 1, shown: '`DATABASE_URL`',
     description: "direct connection for LISTEN and for a worker's lease if `DATABASE_URL` is a pooler: a transaction pooler does not support LISTEN, and a lease must not wait in its queue" },
   DATABASE_POOL_SIZE: { type: 'integer', default: 10, minimum: 2, maximum: 500,
-    description: 'connections per process, besides one for LISTEN, one to three for upkeep and one for the lease of a worker; each role may have its own' },
+    description: 'connections per process, besides one for LISTEN, one to three for background work and one for the lease of a worker; each role may have its own' },
   TASK_QUEUE: { ...text, default: 'turns', description: 'Temporal task queue of the API and the workers' },
   DATA_DIR: { ...text, default: '.data', description: 'state of the embedded parts' },
   STORAGE_URL: { ...text, pattern: '^(file:///|gs://[^/]+)', shown: '`files` under `DATA_DIR`',

@@ -2,7 +2,7 @@ import type { Turn } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js';
 import type { ReconcileDeps } from './deps.js';
-import { takeOverUnrecorded } from './takeover.js';
+import { takeOverUnrecorded } from '../workers/takeover.js';
 import { failed } from '../turns/failed.js';
 import { endTurn } from '../turns/finish.js';
 import { BUDGET_REACHED, type TurnOutcome } from '../turns/outcome.js';

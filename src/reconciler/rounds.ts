@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { runSql, sql } from '../db/sql.js';
 import type { Lease } from '../db/lease.js';
-import { takeOver } from './takeover.js';
+import { takeOver } from '../workers/takeover.js';
 import { repeat } from '../platform/repeat.js';
 import { endTurn } from '../turns/finish.js';
 import type { ReconcileDeps } from './deps.js';

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { isTemporalAway } from '../temporal/deadline.js';
-import { checkAgain } from './check-again.js';
+import { checkAgain } from '../workers/check-again.js';
 import type { ReconcileDeps } from './deps.js';
 import { endOverdueTurn, isOverdue, reconcileTurn, STALE_TURN, type StaleTurn } from './repair.js';
 

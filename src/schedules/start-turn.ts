@@ -5,8 +5,8 @@ import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession, type Session } from '../sessions/store.js';
 import type { QueuedTurn } from '../turns/open.js';
-import { queueTurn, type Message } from '../turns/queue.js';
-import { beginTurn, waitForTurn, type Received } from '../waiting/receive.js';
+import { acceptMessage, type Message } from '../turns/accept.js';
+import { beginTurn, waitForTurn, type Received } from '../messages/receive.js';
 import type { Run } from './runs.js';
 import type { LockedSchedule } from './lock.js';
 import type { SkipReason } from './schedule.js';
@@ -76,7 +76,7 @@ async function send(
   id: string,
   message: Message,
 ): Promise<Received> {
-  if (overlap === 'skip') return { waits: null, started: await queueTurn(tx, project_id, id, message, namespace) };
+  if (overlap === 'skip') return { waits: null, started: await acceptMessage(tx, project_id, id, message, namespace) };
   if (open_turn_id !== null) return waitForTurn(tx, id, open_turn_id, message);
   return beginTurn(tx, { id, project_id }, message, 'queue', namespace);
 }

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { transaction, type Db } from '../db/transaction.js';
 
-const SLOT_SECONDS = 600;
+const PARTITION_SECONDS = 600;
 /** Partitions to create ahead of the current one: the reconciler may be away for half an hour. */
 const SLOTS_AHEAD = 3;
 /** How long streams that were open at a turn's end may still read its deltas (contract.md §3). */
@@ -95,7 +95,7 @@ interface Partitions {
 /** The comment on a partition is the time at which it was emptied. */
 async function readPartitions(db: Db): Promise<Partitions> {
   const [row] = await db.query<Partitions[]>(
-    `SELECT floor(extract(epoch FROM statement_timestamp()) / ${SLOT_SECONDS})::integer AS slot, coalesce((
+    `SELECT floor(extract(epoch FROM statement_timestamp()) / ${PARTITION_SECONDS})::integer AS slot, coalesce((
        SELECT json_agg(json_build_object('name', relname, 'is_attached', inhrelid IS NOT NULL,
          'is_detaching', coalesce(inhdetachpending, false), 'is_emptied', emptied_at IS NOT NULL,
          'is_unread', coalesce(emptied_at::timestamptz < statement_timestamp() - interval '${KEPT_SECONDS} s', false)))
@@ -120,5 +120,5 @@ function partitionName(slot: number): string {
 }
 
 function startOf(slot: number): string {
-  return new Date(slot * SLOT_SECONDS * 1000).toISOString();
+  return new Date(slot * PARTITION_SECONDS * 1000).toISOString();
 }

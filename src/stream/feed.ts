@@ -7,7 +7,7 @@ import { idsOfNotification, parseNotification } from './notify.js';
 import { readOpening, type OpenedTurn, type Opening, type SeenTurn, type StreamPlace } from './opening.js';
 import { findBegunOrGone, readPositions } from './poll.js';
 import { TurnReader } from './reader.js';
-import { RingBudget } from './ring.js';
+import { RingMemory } from './ring.js';
 import { SessionChannels } from './session-channels.js';
 import { SessionOpening } from './session-opening.js';
 
@@ -24,7 +24,7 @@ export const MAX_PARALLEL_READS = 4;
  * poll that finds events after a lost notification. The tables are the source of truth.
  */
 export class Feed {
-  readonly #budget = new RingBudget();
+  readonly #budget = new RingMemory();
   #readers = new Map<string, TurnReader>();
   /** For each session, the reader of the turn that was opened last. */
   #latest = new Map<string, TurnReader>();

@@ -5,7 +5,7 @@ import { MIB } from '../platform/units.js';
 export const MAX_RING_BYTES = MIB;
 
 /** Limits the total bytes of all rings in a process. Beyond the limit, every ring drops its older half. */
-export class RingBudget {
+export class RingMemory {
   readonly #rings = new Set<FrameRing>();
   #used = 0;
 

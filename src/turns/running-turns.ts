@@ -19,7 +19,7 @@ export class LeaseLostError extends Error {
 }
 
 /** The turns whose activities run in this process. */
-export class RunningTurns {
+export class AbortableActivities {
   readonly #controllers = new Map<string, Set<AbortController>>();
 
   /**

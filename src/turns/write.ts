@@ -65,7 +65,7 @@ interface Written<Row> {
  */
 export async function writeTurn<Row>(deps: TurnDeps, turnId: string, write: TurnWrite): Promise<Written<Row>> {
   const written = await run<Row>(deps.db, turnId, write);
-  await announce(deps, turnId, write, written);
+  await notifyWatchers(deps, turnId, write, written);
   return written;
 }
 
@@ -97,7 +97,7 @@ export async function changeTurn<T>(
     const value = await work({ tx, lock: (fence) => lock(tx, turnId, fence), write });
     return { value, done };
   });
-  for (const { write, written } of done) await announce(deps, turnId, write, written);
+  for (const { write, written } of done) await notifyWatchers(deps, turnId, write, written);
   return value;
 }
 
@@ -130,7 +130,7 @@ async function refuse(db: Db, turnId: string): Promise<never> {
 }
 
 /** Notifies watchers of a committed write. If it ended the turn, the end is counted, logged and traced. */
-async function announce(
+async function notifyWatchers(
   { db, notifier, log }: TurnDeps,
   turnId: string,
   { streamed }: TurnWrite,

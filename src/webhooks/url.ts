@@ -1,11 +1,11 @@
-import type { McpNetwork } from '../network/network.js';
+import type { GuardedNetwork } from '../network/network.js';
 import { ServiceError } from '../platform/errors.js';
 
 /**
  * Checks a webhook's url by the rules of MCP servers: https, a public address, no user name or password.
  * @throws ServiceError `invalid_webhook_url`
  */
-export async function checkWebhookUrl(network: McpNetwork, url: string): Promise<void> {
+export async function checkWebhookUrl(network: GuardedNetwork, url: string): Promise<void> {
   try {
     await network.checkUrl(url);
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Worker } from '@temporalio/worker';
 import { expect } from 'chai';
 import { keepWorking, type LeasedWorkers } from '../../activities/keep-working.js';
 import { createLogger } from '../../src/platform/logger.js';
-import { LeaseLostError, RunningTurns } from '../../src/turns/running-turns.js';
+import { LeaseLostError, AbortableActivities } from '../../src/turns/running-turns.js';
 
 /** A worker that runs until it is shut down, under a lease that the test can take away. */
 function leased(workerId: string): { workers: LeasedWorkers; lose: () => void } {
@@ -20,7 +20,7 @@ function leased(workerId: string): { workers: LeasedWorkers; lose: () => void } 
 describe('a process whose lease is lost', () => {
   it('aborts its activities before it starts under a new lease', async () => {
     const [first, second] = [leased('first'), leased('second')];
-    const runningTurns = new RunningTurns();
+    const runningTurns = new AbortableActivities();
     const { signal } = runningTurns.track('turn_1');
     const wasAborted: boolean[] = [];
     let startedAgain = (): void => undefined;

@@ -3,7 +3,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { requestCancel } from '../../src/turns/cancel.js';
-import { queueTurn } from '../../src/turns/queue.js';
+import { acceptMessage } from '../../src/turns/accept.js';
 import type { FaultSystem, Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { CLOSING, startClosing, startTimingOut } from '../support/workflow-tasks.js';
@@ -39,7 +39,7 @@ describe('the reconciler', () => {
     );
     const message = { content, files: [], skills: [] };
     const { id } = await transaction(system.db, (tx) =>
-      queueTurn(tx, project_id, sessionId, message, system.client.options.namespace),
+      acceptMessage(tx, project_id, sessionId, message, system.client.options.namespace),
     );
     return { sessionId, turnId: id };
   };

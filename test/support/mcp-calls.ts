@@ -6,7 +6,7 @@ import { Probes, type ProbeResult } from '../../src/mcp/probes.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
-import { ByteBudget } from '../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../src/platform/byte-budget.js';
 import { MIB } from '../../src/platform/units.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { callMcpTool, type McpToolCall } from '../../activities/tools/mcp/call.js';
@@ -34,12 +34,12 @@ export function mcpCalls({
   hosts = [] as string[],
   idleMs,
   failStorage = false,
-  budget = new ByteBudget(1024 * MIB),
+  budget = new MemoryShare(1024 * MIB),
 }: {
   hosts?: string[];
   idleMs?: number;
   failStorage?: boolean;
-  budget?: ByteBudget;
+  budget?: MemoryShare;
 } = {}): McpCalls {
   const config = { encryptionKeys: KEYS };
   const network = createMcpNetwork(hosts);

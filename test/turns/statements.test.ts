@@ -48,7 +48,7 @@ describe('the statements of a turn', () => {
       const { application_name: pool } = (this as unknown as { connectionParameters: { application_name: string } })
         .connectionParameters;
       // What keeps the service going runs at its own times.
-      if (!pool.endsWith(' upkeep')) sent.push(typeof form === 'string' ? form : form.text);
+      if (!pool.endsWith(' background')) sent.push(typeof form === 'string' ? form : form.text);
       return query.apply(this, args);
     };
   });

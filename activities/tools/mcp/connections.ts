@@ -5,13 +5,13 @@ import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/limited-wait.js';
 import { McpConnection, type ConnectionOptions, type McpSession } from '../../../src/mcp/client.js';
 import { refuseQuestion, type QuestionHandler } from '../../../src/mcp/questions.js';
-import type { McpNetwork } from '../../../src/network/network.js';
+import type { GuardedNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { keepTools, listTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
-import type { ByteBudget } from '../../../src/platform/byte-budget.js';
+import type { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { MAX_LIST_VALUES } from '../../../src/mcp/wire/answer-limits.js';
 import { Pacer } from '../../../src/mcp/wire/pacer.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
@@ -51,10 +51,10 @@ export class McpConnections {
   readonly #reading = new ProjectLimits(MAX_READING_PER_PROJECT);
 
   constructor(
-    private readonly network: McpNetwork,
+    private readonly network: GuardedNetwork,
     private readonly config: Pick<Config, 'encryptionKeys'>,
     private readonly oauth: OauthAccess,
-    private readonly budget: ByteBudget,
+    private readonly budget: MemoryShare,
     private readonly idleMs = IDLE_MS,
   ) {}
 

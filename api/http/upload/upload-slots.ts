@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 
 const MAX_UPLOADS_PER_PROJECT = 8;
@@ -10,14 +10,14 @@ const WAIT_TIMEOUT_MS = 30_000;
  * unread in the order of arrival.
  */
 export class UploadSlots {
-  readonly #slots = new ByteBudget(Number.POSITIVE_INFINITY, MAX_UPLOADS_PER_PROJECT);
-  readonly #room: ByteBudget;
+  readonly #slots = new MemoryShare(Number.POSITIVE_INFINITY, MAX_UPLOADS_PER_PROJECT);
+  readonly #room: MemoryShare;
 
   constructor(
     maxBytes: number,
     private readonly waitTimeoutMs = WAIT_TIMEOUT_MS,
   ) {
-    this.#room = new ByteBudget(maxBytes);
+    this.#room = new MemoryShare(maxBytes);
   }
 
   /**

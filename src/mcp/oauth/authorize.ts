@@ -3,7 +3,7 @@ import { registerClient, startAuthorization } from '@modelcontextprotocol/sdk/cl
 import type { EntityManager } from 'typeorm';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { Config } from '../../platform/config.js';
-import type { McpNetwork } from '../../network/network.js';
+import type { GuardedNetwork } from '../../network/network.js';
 import { CLIENT_AUTH_METHODS, discover } from './discover.js';
 import { OauthFailure, oauthFailed } from './failure.js';
 import { oauthFetch } from './oauth-fetch.js';
@@ -13,7 +13,7 @@ const CALLBACK_PATH = '/v1/mcp-servers/oauth/callback';
 
 export interface OauthDeps {
   config: Pick<Config, 'encryptionKeys' | 'publicUrl'>;
-  mcpNetwork: McpNetwork;
+  mcpNetwork: GuardedNetwork;
 }
 
 /** `auth` of type OAUTH as a client sends it. */

@@ -10,7 +10,7 @@ import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import type { OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { ServiceError } from '../../platform/errors.js';
 import { asJsonObject, type JsonObject } from '../../platform/json-object.js';
-import type { McpNetwork } from '../../network/network.js';
+import type { GuardedNetwork } from '../../network/network.js';
 import { failureReason } from '../reasons.js';
 import { checkList } from './document.js';
 import { OauthFailure, OauthUnavailableError } from './failure.js';
@@ -35,7 +35,7 @@ export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post',
  * lacks: the issuer is the requested one (RFC 8414 §3.3), S256 is supported, and the endpoints are safe.
  * @throws OauthFailure, OauthUnavailableError
  */
-export async function discover(network: McpNetwork, serverUrl: URL): Promise<OauthDiscovery> {
+export async function discover(network: GuardedNetwork, serverUrl: URL): Promise<OauthDiscovery> {
   const { resourceMetadataUrl, scope } = await readChallenge(network, serverUrl);
   const resource = await resourceMetadata(network, serverUrl, resourceMetadataUrl);
   const defaultResource = resourceUrlFromServerUrl(serverUrl);
@@ -57,7 +57,7 @@ export async function discover(network: McpNetwork, serverUrl: URL): Promise<Oau
 
 /** Sends a request without a credential: the 401 response names the resource metadata. */
 async function readChallenge(
-  network: McpNetwork,
+  network: GuardedNetwork,
   serverUrl: URL,
 ): Promise<ReturnType<typeof extractWWWAuthenticateParams>> {
   const init = {
@@ -80,7 +80,7 @@ async function readChallenge(
  * authorization server.
  */
 async function resourceMetadata(
-  network: McpNetwork,
+  network: GuardedNetwork,
   serverUrl: URL,
   resourceMetadataUrl: URL | undefined,
 ): Promise<OAuthProtectedResourceMetadata | undefined> {
@@ -93,7 +93,7 @@ async function resourceMetadata(
   }
 }
 
-async function serverMetadata(network: McpNetwork, issuer: string): Promise<OauthDiscovery['server']> {
+async function serverMetadata(network: GuardedNetwork, issuer: string): Promise<OauthDiscovery['server']> {
   // The SDK's schema of OpenID metadata drops required OAuth fields, so they are read from the document itself.
   let document: JsonObject = {};
   const send = oauthFetch(network);
@@ -136,7 +136,7 @@ async function serverMetadata(network: McpNetwork, issuer: string): Promise<Oaut
   };
 }
 
-async function requireSafe(network: McpNetwork, endpoint: string): Promise<void> {
+async function requireSafe(network: GuardedNetwork, endpoint: string): Promise<void> {
   await network.checkUrl(endpoint).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
     throw new OauthFailure('its authorization server has an endpoint that is not https at a public address');

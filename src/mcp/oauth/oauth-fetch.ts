@@ -1,6 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ResponseTooLargeError } from '../../network/bounded-body.js';
-import { RedirectError, UnsafeAddressError, type McpNetwork } from '../../network/network.js';
+import { RedirectError, UnsafeAddressError, type GuardedNetwork } from '../../network/network.js';
 import { failureReason } from '../reasons.js';
 import { MAX_DOCUMENT_BYTES, reduceDocument } from './document.js';
 import { OauthFailure, OauthUnavailableError } from './failure.js';
@@ -13,7 +13,7 @@ const TRANSIENT = new Set([408, 425, 429]);
  * reduced to what is used. Redirects are refused, because they would send codes and tokens to another host. A failure is
  * never a TypeError: the SDK takes that for a browser's CORS problem and ignores it.
  */
-export function oauthFetch(network: McpNetwork): FetchLike {
+export function oauthFetch(network: GuardedNetwork): FetchLike {
   return async (url, init = {}) => {
     const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     try {

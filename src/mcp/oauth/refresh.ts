@@ -3,7 +3,7 @@ import { OAuthError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
 import pRetry from 'p-retry';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../../db/transaction.js';
-import type { McpNetwork } from '../../network/network.js';
+import type { GuardedNetwork } from '../../network/network.js';
 import type { Config } from '../../platform/config.js';
 import type { Logger } from '../../platform/logger.js';
 import { checkTokens } from './check-tokens.js';
@@ -24,7 +24,7 @@ import { tryRevoke } from './revoke.js';
 
 export interface RefreshDeps {
   db: DataSource;
-  mcpNetwork: McpNetwork;
+  mcpNetwork: GuardedNetwork;
   config: Pick<Config, 'encryptionKeys'>;
   log: Logger;
 }
@@ -48,7 +48,7 @@ export async function refreshTokens(deps: RefreshDeps, sealed: SealedGrant, gran
 }
 
 /** Null if the authorization server refuses, or there is no refresh token. */
-async function request(network: McpNetwork, grant: Grant): Promise<Grant | null> {
+async function request(network: GuardedNetwork, grant: Grant): Promise<Grant | null> {
   const { tokens, client, server, resource } = grant;
   if (tokens.refresh_token === undefined) return null;
   try {

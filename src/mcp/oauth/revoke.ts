@@ -1,5 +1,5 @@
 import { selectClientAuthMethod } from '@modelcontextprotocol/sdk/client/auth.js';
-import type { McpNetwork } from '../../network/network.js';
+import type { GuardedNetwork } from '../../network/network.js';
 import type { Logger } from '../../platform/logger.js';
 import { oauthReason } from './failure.js';
 import type { Grant } from './grants.js';
@@ -7,7 +7,7 @@ import { oauthFetch } from './oauth-fetch.js';
 
 /** Revokes tokens that are no longer used here. A failure is only logged: then they live until they expire. */
 export async function tryRevoke(
-  { mcpNetwork, log }: { mcpNetwork: McpNetwork; log: Logger },
+  { mcpNetwork, log }: { mcpNetwork: GuardedNetwork; log: Logger },
   serverId: string,
   open: () => Grant | null,
 ): Promise<void> {
@@ -20,13 +20,13 @@ export async function tryRevoke(
 }
 
 /** Revokes by RFC 7009 at the authorization server that issued the tokens, if it supports that. */
-async function revokeGrant(network: McpNetwork, grant: Grant): Promise<void> {
+async function revokeGrant(network: GuardedNetwork, grant: Grant): Promise<void> {
   const { access_token, refresh_token } = grant.tokens;
   if (refresh_token !== undefined) await revoke(network, grant, refresh_token, 'refresh_token');
   await revoke(network, grant, access_token, 'access_token');
 }
 
-async function revoke(network: McpNetwork, { client, server }: Grant, token: string, hint: string): Promise<void> {
+async function revoke(network: GuardedNetwork, { client, server }: Grant, token: string, hint: string): Promise<void> {
   if (server.revocation_endpoint === undefined) return;
   const body = new URLSearchParams({ token, token_type_hint: hint });
   const headers: Record<string, string> = { 'Content-Type': 'application/x-www-form-urlencoded' };

@@ -11,7 +11,7 @@ import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { Storage } from '../../../src/files/storage.js';
 import type { Answer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { closeServer, listen } from '../../support/listen.js';
 
@@ -41,7 +41,7 @@ describe('the connection to a model', () => {
   after(() => closeServer(server));
 
   const redactor = new Redactor([]);
-  const send = watchedFetch(createSend(undefined as unknown as Storage, new ByteBudget(1)));
+  const send = watchedFetch(createSend(undefined as unknown as Storage, new MemoryShare(1)));
   const apiAt = (baseURL: string): Anthropic =>
     new Anthropic({ apiKey: 'k', baseURL, maxRetries: 0, fetch: send, logLevel: 'off' });
   const call = async (

@@ -13,7 +13,7 @@ import { withUsableIds } from '../../../activities/prompt/tool-use-ids.js';
 import type { Storage } from '../../../src/files/storage.js';
 import type { Answer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { NO_USAGE } from '../../../src/steps/model-call.js';
 import { closeServer, listen } from '../../support/listen.js';
@@ -32,7 +32,7 @@ const rows = (await readFile(new URL('../../../docs/models.md', import.meta.url)
 
 describe('what gateways send instead of the Messages API', () => {
   const redactor = new Redactor([]);
-  const send = watchedFetch(createSend(undefined as unknown as Storage, new ByteBudget(1)));
+  const send = watchedFetch(createSend(undefined as unknown as Storage, new MemoryShare(1)));
   let server: Server;
   let api: Anthropic;
   let given: DialectCase;

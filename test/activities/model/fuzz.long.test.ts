@@ -8,7 +8,7 @@ import { streamAnswer } from '../../../activities/model/stream.js';
 import { createSend } from '../../../activities/model/send.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { Storage } from '../../../src/files/storage.js';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import type { Answer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/redactor.js';
@@ -91,7 +91,7 @@ describe('whatever a model answers', function () {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const send = watchedFetch(createSend(undefined as unknown as Storage, new ByteBudget(1)));
+    const send = watchedFetch(createSend(undefined as unknown as Storage, new MemoryShare(1)));
     const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     api = new Anthropic({ apiKey: 'k', baseURL, maxRetries: 0, fetch: send, logLevel: 'off' });
     work.start();

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { createSend, sendFor } from '../../../activities/model/send.js';
 import type { Storage } from '../../../src/files/storage.js';
 import { mediaPlaceholder } from '../../../src/models/media.js';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { parseExact } from '../../../src/platform/exact-json.js';
 import { eventually } from '../../support/eventually.js';
 import { listen } from '../../support/listen.js';
@@ -23,7 +23,7 @@ describe('requests with media', () => {
     });
     const { url } = await listen(server);
     const storage = { open: async () => Readable.from([Buffer.alloc(3)]) } as unknown as Storage;
-    const send = createSend(storage, new ByteBudget(10_000));
+    const send = createSend(storage, new MemoryShare(10_000));
     const input = parseExact('{"id":1189238471982374913}');
     const data = mediaPlaceholder({ kind: 'image', key: 'files/a', bytes: 3 });
     for (const value of [{ input }, { input, data }]) {
@@ -47,7 +47,7 @@ describe('requests with media', () => {
     const { url } = await listen(server);
     const storage = { open: async () => Readable.from([Buffer.alloc(BYTES)]) } as unknown as Storage;
     const body = JSON.stringify({ data: mediaPlaceholder({ kind: 'image', key: 'files/a', bytes: BYTES }) });
-    const budget = new ByteBudget(10_000, 5000);
+    const budget = new MemoryShare(10_000, 5000);
     const send = createSend(storage, budget);
     const post = (projectId: string, path: string): Promise<Response> =>
       sendFor(projectId, () => send(`${url}${path}`, { method: 'POST', body }));

@@ -5,14 +5,14 @@ import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import { createSend } from '../../../activities/model/send.js';
 import type { Storage } from '../../../src/files/storage.js';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
 import type { Answer } from '../../../src/models/content.js';
 
-const send = createSend(undefined as unknown as Storage, new ByteBudget(1));
+const send = createSend(undefined as unknown as Storage, new MemoryShare(1));
 const IDLE_SECONDS = 1;
 const KEY = 'sk-scripted-0123456789abcdef';
 

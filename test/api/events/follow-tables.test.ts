@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/platform/logger.js';
 import { countPendingCharacters } from '../../../src/stream/frames.js';
 import { channelOf, Notifier } from '../../../src/stream/notify.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { eventually } from '../../support/eventually.js';
 import { reachedLimit } from '../../support/rows.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
@@ -35,7 +35,7 @@ describe('a stream of the session that reads the tables', () => {
       sessionId,
     ]);
     const message = { content: 'Hello', files: [], skills: [] };
-    return (await queueTurn(service.db, row.project_id, sessionId, message, 'none')).id;
+    return (await acceptMessage(service.db, row.project_id, sessionId, message, 'none')).id;
   };
   const end = (turnId: string): Promise<unknown> => {
     const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);

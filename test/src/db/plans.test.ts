@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { loadConversation } from '../../../src/steps/conversation.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { claimDeliveries, MAX_STARTED_PER_PROJECT } from '../../../src/webhooks/start-deliveries.js';
 import { insertSessions } from '../../support/factories.js';
 import { seedSession } from '../../support/conversations.js';
@@ -29,7 +29,7 @@ describe('the plans of statements', () => {
       const [session] = await insertSessions(db, project, 5000);
       if (statistics === 'with') await db.query('ANALYZE');
       const message = { content: 'Hello', files: [], skills: [] };
-      const { read } = await countRowsRead(db, (counted) => queueTurn(counted, project, session!, message, 'none'));
+      const { read } = await countRowsRead(db, (counted) => acceptMessage(counted, project, session!, message, 'none'));
       expect(read).to.be.lessThan(50);
     });
   }

@@ -7,7 +7,7 @@ import { beginModelCall } from '../../../src/steps/model-call.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
 import { startPostgres } from '../../support/postgres.js';
@@ -37,7 +37,7 @@ describe('the schema', () => {
     const ids: string[] = [];
     for (const session of await insertSessions(db, projectId, TURNS)) {
       const message = { content: 'x'.repeat(4000), files: [], skills: [] };
-      ids.push((await queueTurn(db, projectId, session, message, 'test')).id);
+      ids.push((await acceptMessage(db, projectId, session, message, 'test')).id);
     }
     for (const id of ids) await beginModelCall(deps, id, 1, ACTIVITY_TASK, CALLED_MODEL);
     for (const id of ids) await requestCancel(deps, id);

@@ -2,21 +2,21 @@ import { expect } from 'chai';
 import { NO_CREDENTIAL } from '../../../src/mcp/auth.js';
 import { Probes } from '../../../src/mcp/probes.js';
 import { credentialAuth } from '../../../src/mcp/request-auth.js';
-import { createMcpNetwork, type McpNetwork } from '../../../src/network/network.js';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { createMcpNetwork, type GuardedNetwork } from '../../../src/network/network.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { MIB } from '../../../src/platform/units.js';
 import { eventually } from '../../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
 
 describe('the probes of an API process', () => {
   let server: TestMcpServer;
-  let network: McpNetwork;
-  let budget: ByteBudget;
+  let network: GuardedNetwork;
+  let budget: MemoryShare;
   let probe: (projectId: string) => Promise<unknown>;
   beforeEach(async () => {
     server = await startMcpServer({ tools: [{ name: 'a' }] });
     network = createMcpNetwork([server.host]);
-    budget = new ByteBudget(64 * MIB, 32 * MIB);
+    budget = new MemoryShare(64 * MIB, 32 * MIB);
     const probes = new Probes(network, budget);
     probe = (projectId) => probes.run(projectId, new URL(server.url), () => credentialAuth(NO_CREDENTIAL));
   });

@@ -2,7 +2,12 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createNetServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { createMcpNetwork, RedirectError, UnsafeAddressError, type McpNetwork } from '../../../src/network/network.js';
+import {
+  createMcpNetwork,
+  RedirectError,
+  UnsafeAddressError,
+  type GuardedNetwork,
+} from '../../../src/network/network.js';
 import { ResponseTooLargeError } from '../../../src/network/bounded-body.js';
 import { failureOf } from '../../support/failure.js';
 import { closeServer, listen } from '../../support/listen.js';
@@ -19,7 +24,7 @@ describe('the network to MCP servers', () => {
     for (const close of closers.splice(0)) await close();
   });
 
-  const network = (allowed: string[], resolve?: Parameters<typeof createMcpNetwork>[1]): McpNetwork => {
+  const network = (allowed: string[], resolve?: Parameters<typeof createMcpNetwork>[1]): GuardedNetwork => {
     const made = createMcpNetwork(allowed, resolve);
     closers.push(() => made.close());
     return made;

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { ByteBudget } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/byte-budget.js';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a byte budget', () => {
   /** Asks for a share and notes its name once it has it. */
-  const asker = (budget: ByteBudget) => {
+  const asker = (budget: MemoryShare) => {
     const admitted: string[] = [];
     const releases = new Map<string, () => void>();
     const ask = (name: string, bytes: number, signal?: AbortSignal, projectId?: string): Promise<void> =>
@@ -17,7 +17,7 @@ describe('a byte budget', () => {
   };
 
   it('admits requests that fit, and the rest in the order of arrival', async () => {
-    const { admitted, ask, release } = asker(new ByteBudget(10));
+    const { admitted, ask, release } = asker(new MemoryShare(10));
     await ask('a', 6);
     void ask('b', 6);
     // It would fit beside a, but b was first.
@@ -30,7 +30,7 @@ describe('a byte budget', () => {
   });
 
   it('admits one that is larger than the budget alone', async () => {
-    const budget = new ByteBudget(10);
+    const budget = new MemoryShare(10);
     const { admitted, ask, release } = asker(budget);
     await ask('small', 1);
     void ask('huge', 1000);
@@ -48,7 +48,7 @@ describe('a byte budget', () => {
   });
 
   it('drops requests that stop waiting, and admits those behind them', async () => {
-    const budget = new ByteBudget(10);
+    const budget = new MemoryShare(10);
     const { admitted, ask, release } = asker(budget);
     await ask('a', 6);
     const cancel = new AbortController();
@@ -65,7 +65,7 @@ describe('a byte budget', () => {
   });
 
   it('gives one project at most its part, and the rest to others', async () => {
-    const budget = new ByteBudget(10, 5);
+    const budget = new MemoryShare(10, 5);
     const { admitted, ask, release } = asker(budget);
     void ask('a1', 4, undefined, 'a');
     void ask('a2', 4, undefined, 'a');
@@ -83,7 +83,7 @@ describe('a byte budget', () => {
   });
 
   it('lets waiting projects take turns, and no request overtake the next one', async () => {
-    const { admitted, ask, release } = asker(new ByteBudget(4, 4));
+    const { admitted, ask, release } = asker(new MemoryShare(4, 4));
     await ask('first', 4, undefined, 'a');
     for (const name of ['a1', 'a2', 'a3']) void ask(name, 4, undefined, 'a');
     void ask('b1', 4, undefined, 'b');

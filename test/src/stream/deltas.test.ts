@@ -10,14 +10,14 @@ import { readOpening, type OpenedTurn } from '../../../src/stream/opening.js';
 import { START } from '../../../src/stream/position.js';
 import { readFrames } from '../../../src/stream/read-frames.js';
 import { TurnReader } from '../../../src/stream/reader.js';
-import { RingBudget } from '../../../src/stream/ring.js';
+import { RingMemory } from '../../../src/stream/ring.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
@@ -54,7 +54,7 @@ describe('deltas', () => {
 
   const running = async (): Promise<QueuedTurn> => {
     const [id] = await insertSessions(db, projectId, 1);
-    const turn = await queueTurn(db, projectId, id!, { content: 'x', files: [], skills: [] }, 'test');
+    const turn = await acceptMessage(db, projectId, id!, { content: 'x', files: [], skills: [] }, 'test');
     await claimTurn(deps, turn.id);
     return turn;
   };
@@ -173,7 +173,7 @@ describe('deltas', () => {
     } as DataSource;
     const place = { projectId, lastEventId: '', isOfSession: false };
     const opened = (await readOpening(db, turn.sessionId, place, true)) as OpenedTurn;
-    const reader = new TurnReader(opened, new RingBudget().createRing(), pLimit(1), counted, log);
+    const reader = new TurnReader(opened, new RingMemory().createRing(), pLimit(1), counted, log);
     expect(await reader.after(START)).to.have.length(1);
     const writer = await open(turn);
     writer.write(DELTA, 'Hello');

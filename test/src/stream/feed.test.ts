@@ -7,7 +7,7 @@ import type { TurnReader } from '../../../src/stream/reader.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { eventually } from '../../support/eventually.js';
 import { insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -26,7 +26,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
   before(async () => {
     const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 });
     const sessions = await insertSessions(db, projectId, TURNS);
-    for (const id of sessions) await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
+    for (const id of sessions) await acceptMessage(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
     feed = new Feed(database.url, counting(db), log);
     const place = { projectId, lastEventId: '', isOfSession: false };
     await Promise.all(
@@ -114,7 +114,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const place = { projectId, lastEventId: '', isOfSession: false };
     const { start, changed } = await feed.readOpening(opening, place);
     expect(start).to.deep.equal({ kind: 'wait', seen: { turnId: null, number: 0 } });
-    const turn = await queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
+    const turn = await acceptMessage(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
     const notifier = new Notifier(db, log);
     notifier.notify({ ...turn, position: 1 });
     await changed;
@@ -140,7 +140,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const woken: string[] = [];
     const openings = await Promise.all(
       sessions.map(async (id) => {
-        const { id: turnId } = await queueTurn(db, projectId, id, message, 'test');
+        const { id: turnId } = await acceptMessage(db, projectId, id, message, 'test');
         await endTurn({ db, notifier: lost, log }, turnId, { kind: 'cancelled' });
         const opening = feed.open(id);
         const place = { projectId, lastEventId: `${turnId}:2`, isOfSession: true };
@@ -154,7 +154,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const asked = reads.sessions;
     await eventually('two polls', () => reads.sessions >= asked + 2);
     expect(woken).to.deep.equal([]);
-    await queueTurn(db, projectId, sessions[1]!, message, 'test');
+    await acceptMessage(db, projectId, sessions[1]!, message, 'test');
     await eventually('one goes on', () => woken.length > 0);
     expect(woken).to.deep.equal([sessions[1]]);
     expect(reads.count).to.equal(0);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';
 import { START } from '../../../src/stream/position.js';
-import { RingBudget } from '../../../src/stream/ring.js';
+import { RingMemory } from '../../../src/stream/ring.js';
 
 const frame = (number: number, characters = 10_000): Frame => ({
   position: [number, 0, 0],
@@ -13,7 +13,7 @@ const numbersOf = (frames: Frame[] | null): number[] | undefined => frames?.map(
 
 describe('the ring of a turn’s latest frames', () => {
   it('returns the frames after a position, the same array to equally advanced watchers', () => {
-    const ring = new RingBudget().createRing();
+    const ring = new RingMemory().createRing();
     expect(ring.after(START)).to.equal(null);
     ring.begin(START);
     ring.append([frame(1), frame(2), frame(3)]);
@@ -25,7 +25,7 @@ describe('the ring of a turn’s latest frames', () => {
   });
 
   it('returns a batch of limited memory to a watcher that is far behind', () => {
-    const ring = new RingBudget().createRing();
+    const ring = new RingMemory().createRing();
     ring.begin(START);
     for (let number = 1; number <= 80; number += 1) ring.append([frame(number)]);
     const batch = ring.after(START)!;
@@ -37,7 +37,7 @@ describe('the ring of a turn’s latest frames', () => {
   });
 
   it('gives up its oldest frames beyond a megabyte: they are read from the tables', () => {
-    const ring = new RingBudget().createRing();
+    const ring = new RingMemory().createRing();
     ring.begin(START);
     for (let number = 1; number <= 300; number += 1) ring.append([frame(number)]);
     expect(ring.bytes).to.be.within(900_000, 1024 * 1024);
@@ -48,7 +48,7 @@ describe('the ring of a turn’s latest frames', () => {
   });
 
   it('shares a budget with the other rings of the process', () => {
-    const budget = new RingBudget(1_000_000);
+    const budget = new RingMemory(1_000_000);
     const rings = Array.from({ length: 50 }, () => budget.createRing());
     for (const ring of rings) ring.begin(START);
     for (let number = 1; number <= 40; number += 1) {

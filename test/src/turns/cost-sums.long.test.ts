@@ -14,7 +14,7 @@ import { Notifier } from '../../../src/stream/notify.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { sumUsage, type UsageGroup, type UsageGrouping } from '../../../src/turns/usage.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK } from '../../support/activity-task.js';
@@ -94,7 +94,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
   async function runTurn(session: string, ofSession: string, number: number): Promise<void> {
     const own = chance(0.1) ? priced() : undefined;
     const message = { content: 'x', files: [], skills: [], ...(own !== undefined && { model_id: own }) };
-    const { id } = await queueTurn(db, projectId, session, message, 'a-test');
+    const { id } = await acceptMessage(db, projectId, session, message, 'a-test');
     let model = own ?? ofSession;
     const entry: Entry = { turn: id, session, asked: model, calls: [], day: below(DAYS) };
     ledger.turns.push(entry);

@@ -15,7 +15,7 @@ import { beginModelCall } from '../../../src/steps/model-call.js';
 import { storeStep } from '../../../src/steps/model-step.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
 import type { LaunchDeps } from '../../../src/turns/launch.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import { running, writeTurn, type TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
@@ -67,7 +67,7 @@ describe('interleavings of writers', () => {
 
   const queued = async (): Promise<QueuedTurn> => {
     const [id] = await insertSessions(admin, projectId, 1);
-    return queueTurn(admin, projectId, id!, { content: 'x', files: [], skills: [] }, 'test');
+    return acceptMessage(admin, projectId, id!, { content: 'x', files: [], skills: [] }, 'test');
   };
 
   const moves: Record<Move, (turnId: string) => Promise<unknown>> = {

@@ -10,7 +10,7 @@ import { storeStep } from '../../../src/steps/model-step.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { endTurn } from '../../../src/turns/finish.js';
 import type { LaunchDeps } from '../../../src/turns/launch.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
 import type { TurnDeps } from '../../../src/turns/write.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
@@ -42,7 +42,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
 
   const queued = async (): Promise<string> => {
     const [session] = await insertSessions(db, projectId, 1);
-    return (await queueTurn(db, projectId, session!, { content: 'x', files: [], skills: [] }, 'test')).id;
+    return (await acceptMessage(db, projectId, session!, { content: 'x', files: [], skills: [] }, 'test')).id;
   };
   const store = (call: ModelCall, use = true): Promise<unknown> => {
     const content = use

@@ -19,10 +19,10 @@ const WRITERS: Record<string, string[]> = {
   'src/steps/servers.ts': ['UPDATE turns'],
   'src/steps/compaction.ts': ['UPDATE turns'],
   'src/steps/shorten-result.ts': ['UPDATE turns'],
-  'src/waiting/receive.ts': ['UPDATE turns'],
+  'src/messages/receive.ts': ['UPDATE turns'],
   // The time of the reconciler's last check; no client can see it.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
-  'src/reconciler/check-again.ts': ['UPDATE open_turns'],
+  'src/workers/check-again.ts': ['UPDATE open_turns'],
   'src/events/store.ts': ['INSERT INTO events'],
   // The end of a deleted session.
   'src/sessions/purge.ts': ['DELETE FROM events', 'DELETE FROM turns'],

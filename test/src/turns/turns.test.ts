@@ -14,7 +14,7 @@ import { endTurn } from '../../../src/turns/finish.js';
 import type { TurnOutcome } from '../../../src/turns/outcome.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
-import { queueTurn } from '../../../src/turns/queue.js';
+import { acceptMessage } from '../../../src/turns/accept.js';
 import { cancelOverdue } from '../../../src/reconciler/rounds.js';
 import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.js';
 import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
@@ -50,7 +50,7 @@ describe('turns in Postgres', () => {
        VALUES ($1, $2, 'm', true, '{}', '{}', now(), now())`,
       [id, projectId],
     );
-    return queueTurn(db, projectId, id, { content: 'x', files: [], skills: [] }, NAMESPACE);
+    return acceptMessage(db, projectId, id, { content: 'x', files: [], skills: [] }, NAMESPACE);
   };
   const running = async (): Promise<QueuedTurn> => {
     const turn = await queued();

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { ByteBudget } from '../../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../../src/platform/byte-budget.js';
 import { MIB } from '../../../../src/platform/units.js';
 import { eventually } from '../../../support/eventually.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
@@ -15,13 +15,13 @@ for (const form of ['json', 'stream'] as const) {
   describe(`a large answer of an MCP server (${form})`, () => {
     let server: TestMcpServer;
     let calls: McpCalls;
-    let budget: ByteBudget;
+    let budget: MemoryShare;
     /** Answers of which a large part has been sent. */
     let halves: (() => void)[];
     beforeEach(async () => {
       halves = [];
       server = await startMcpServer({ tools: [{ name: 'small' }, { name: 'large' }], gateway });
-      budget = new ByteBudget(BUDGET);
+      budget = new MemoryShare(BUDGET);
       calls = mcpCalls({ hosts: [server.host], budget });
     });
     afterEach(async () => {
@@ -69,7 +69,7 @@ for (const form of ['json', 'stream'] as const) {
 
     it('holds at most half of the budget for one project', async () => {
       await calls.close();
-      budget = new ByteBudget(BUDGET, BUDGET / 2);
+      budget = new MemoryShare(BUDGET, BUDGET / 2);
       calls = mcpCalls({ hosts: [server.host], budget });
       const callFor = (projectId: string): ReturnType<McpCalls['call']> =>
         call('large', { turn: { id: 'turn_1', sessionId: 'ses_1', projectId, skills: [] } });

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { ByteBudget } from '../../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../../src/platform/byte-budget.js';
 import { MIB } from '../../../../src/platform/units.js';
 import { eventually } from '../../../support/eventually.js';
 import { isOutcomeUnknown, mcpCalls, textOf } from '../../../support/mcp-calls.js';
@@ -21,7 +21,7 @@ describe('a large answer of an MCP server that trickles', () => {
         return true;
       };
       const server = await startMcpServer({ tools: [{ name: 'large' }], gateway });
-      const budget = new ByteBudget(100 * MIB);
+      const budget = new MemoryShare(100 * MIB);
       const calls = mcpCalls({ hosts: [server.host], budget });
       const result = await calls.call(calls.row('s', server.url), 'large');
       expect(textOf(result)).to.include('its answer arrives at less than 64 KiB a second');

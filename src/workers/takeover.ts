@@ -1,19 +1,28 @@
 import pLimit from 'p-limit';
 import { runSql, sql } from '../db/sql.js';
-import type { StartedActivity } from '../temporal/turn-workflows.js';
+import type { DataSource } from 'typeorm';
+import type { StartedActivity, TurnWorkflows } from '../temporal/turn-workflows.js';
+import type { Logger } from '../platform/logger.js';
 import { checkAgain } from './check-again.js';
-import type { ReconcileDeps } from './deps.js';
 import type { Lease } from '../db/lease.js';
 import { deadAmong, findDeadWorkers, forgetWorker } from './workers.js';
 
 const MAX_PARALLEL = 32;
+
+export interface TakeOverDeps {
+  db: DataSource;
+  workflows: TurnWorkflows;
+  log: Logger;
+  /** Counts the repairs by action. */
+  count: (action: string) => void;
+}
 
 /**
  * Fails the activities of crashed workers now, so that Temporal retries them on other workers. A crashed worker is forgotten
  * only after Temporal has answered for each of its activities; until then every round tries again. Returns the ms until the next
  * lease may run out.
  */
-export async function takeOver(deps: ReconcileDeps, leader: Lease): Promise<number | null> {
+export async function takeOver(deps: TakeOverDeps, leader: Lease): Promise<number | null> {
   const { db, workflows, log, count } = deps;
   const { ids, nextMs } = await findDeadWorkers(db, workflows.namespace, leader);
   for (const workerId of ids) {
@@ -33,7 +42,7 @@ export async function takeOver(deps: ReconcileDeps, leader: Lease): Promise<numb
 }
 
 /** Returns the number of reassigned activities. */
-async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: string): Promise<number> {
+async function failActivitiesOf({ db, workflows }: TakeOverDeps, workerId: string): Promise<number> {
   const activities = await runSql<{ turn_id: string; task_token: Buffer }>(
     db,
     sql`SELECT turn_id, task_token
@@ -65,7 +74,7 @@ async function failActivitiesOf({ db, workflows }: ReconcileDeps, workerId: stri
  * `started` must be a fresh answer of Temporal, because an id names the activity and not its attempt.
  */
 export async function takeOverUnrecorded(
-  { db, workflows, log, count }: ReconcileDeps,
+  { db, workflows, log, count }: TakeOverDeps,
   turnId: string,
   started: StartedActivity[],
 ): Promise<void> {

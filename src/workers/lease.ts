@@ -5,7 +5,7 @@ import type { LeaseOrder, LeaseReport, LeaseThreadData } from './lease-thread.js
 const PULSE_INTERVAL_MS = 500;
 /** Threads run compiled code. Tests run the sources but use the thread of `npm run build`. */
 const THREAD = new URL(
-  import.meta.url.endsWith('.ts') ? '../../dist/src/reconciler/lease-thread.js' : './lease-thread.js',
+  import.meta.url.endsWith('.ts') ? '../../dist/src/workers/lease-thread.js' : './lease-thread.js',
   import.meta.url,
 );
 

@@ -7,17 +7,17 @@ import { Notifier } from '../src/stream/notify.js';
 import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
-import { startTurnReconciler, type TurnReconciler } from '../src/reconciler/start.js';
+import { openTurnEngine, type TurnEngine } from '../src/engine.js';
 import type { Schedules } from '../src/schedules/open.js';
 import { OpenStreams } from './events/open-streams.js';
 
-export interface TurnParts {
+export interface TurnServices {
   notifier: Notifier;
   workflows: TurnWorkflows;
   schedules: Schedules;
   feed: Feed;
   streams: OpenStreams;
-  health: TurnReconciler['health'];
+  health: TurnEngine['health'];
 }
 
 /** A worker in this process: its turns start eagerly on the connection, and readers get at once what it sends. */
@@ -26,16 +26,21 @@ export interface SharedWorker {
   notifier: Notifier;
 }
 
-export function openTurnParts(
+export function openTurnServices(
   config: Config,
-  { db, upkeep, models, log }: { db: DataSource; upkeep: DataSource; models: ModelCatalogue; log: Logger },
+  {
+    db,
+    backgroundPool,
+    models,
+    log,
+  }: { db: DataSource; backgroundPool: DataSource; models: ModelCatalogue; log: Logger },
   shared?: SharedWorker,
-): { parts: TurnParts; close(): Promise<void> } {
+): { parts: TurnServices; close(): Promise<void> } {
   const connection = shared?.connection ?? connectLazily();
   const notifier = new Notifier(db, log);
-  const reconciler = startTurnReconciler(config, {
+  const reconciler = openTurnEngine(config, {
     db,
-    upkeep,
+    backgroundPool,
     notifier,
     models,
     log,

@@ -5,12 +5,12 @@ import { transaction, type Db } from '../db/transaction.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { findSessionState, type SessionState } from '../sessions/store.js';
 import { lockForTurn, requireRoom, sessionGone, type QueuedTurn } from '../turns/open.js';
-import { queueTurn, type Message } from '../turns/queue.js';
+import { acceptMessage, type Message } from '../turns/accept.js';
 import { startNext } from '../turns/start-next.js';
 import { TurnEndedError } from '../turns/turn.js';
 import { changeTurn, open, type TurnDeps, type TurnWrite } from '../turns/write.js';
 import { showWaiting, type ShowDeps } from '../turns/show-waiting.js';
-import { addWaiting, MAX_WAITING_MESSAGES, type WaitingMessage } from './store.js';
+import { enqueue, MAX_WAITING_MESSAGES, type WaitingMessage } from './queue.js';
 
 /** What became of a message: it waits, or it began a turn. `started`: the turn to launch. */
 export type Received = { waits: WaitingMessage; started: QueuedTurn | null } | { waits: null; started: QueuedTurn };
@@ -22,7 +22,7 @@ type Record = (db: Db, received: Received) => Promise<void>;
 /**
  * Receives a message that may wait: behind the open turn, in it, or behind messages that are held. Without any of them it
  * begins a turn at once. `record` runs in the same transaction.
- * @throws ServiceError validation_error, queue_full, and those of `queueTurn`
+ * @throws ServiceError validation_error, queue_full, and those of `acceptMessage`
  */
 export async function receiveMessage(
   deps: ReceiveDeps,
@@ -55,7 +55,7 @@ async function addToTurn(
   try {
     const received = await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
       await lock(open(turnId));
-      const received = { waits: await addWaiting(tx, sessionId, message, { steers }), started: null };
+      const received = { waits: await enqueue(tx, sessionId, message, { steers }), started: null };
       await write(markWrite(turnId));
       await record(tx, received);
       return received;
@@ -112,7 +112,7 @@ async function begin(
 
 /**
  * Begins a turn in a transaction. Messages that are held go before one that queues.
- * @throws ServiceError those of `queueTurn`
+ * @throws ServiceError those of `acceptMessage`
  */
 export async function beginTurn(
   tx: EntityManager,
@@ -124,11 +124,11 @@ export async function beginTurn(
   const locked = await lockForTurn(tx, project_id, id);
   const isRunning = locked.last_state !== null && isOpen(locked.last_state);
   if (mode === 'steer' || !locked.has_waiting || isRunning) {
-    return { waits: null, started: await queueTurn(tx, project_id, id, message, namespace) };
+    return { waits: null, started: await acceptMessage(tx, project_id, id, message, namespace) };
   }
   requireRoom(locked);
   // The first one leaves the queue.
-  const waits = await addWaiting(tx, id, message, { room: MAX_WAITING_MESSAGES + 1 });
+  const waits = await enqueue(tx, id, message, { room: MAX_WAITING_MESSAGES + 1 });
   const started = await startNext(tx, id, namespace);
   return started?.event.id === waits.id ? { waits: null, started } : { waits, started };
 }
@@ -140,7 +140,7 @@ export async function waitForTurn(
   openTurnId: string,
   message: Message,
 ): Promise<Received> {
-  const waits = await addWaiting(tx, sessionId, message);
+  const waits = await enqueue(tx, sessionId, message);
   await runSql(tx, markWrite(openTurnId).statement);
   return { waits, started: null };
 }

@@ -4,7 +4,7 @@ import { eventually } from './support/eventually.js';
 import { useService } from './support/use.js';
 
 /** Requests that hold all connections of a process must not cost it the lead, and so stop what the leader does. */
-describe('the connections for upkeep', () => {
+describe('the connections for background work', () => {
   const service = useService({ config: { databasePoolSize: 2 } });
 
   interface LeaseState {

@@ -1,30 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import type { ConnectionLike } from '@temporalio/client';
 import type { DataSource } from 'typeorm';
-import type { Config } from '../platform/config.js';
-import type { Notifier } from '../stream/notify.js';
-import type { Logger } from '../platform/logger.js';
-import { Lease } from '../db/lease.js';
-import { observeService } from '../platform/database-metrics.js';
-import '../turns/gauges.js';
-import './gauges.js';
-import { reconcileActions } from '../platform/metrics.js';
-import { stateOf, type PartStates } from '../platform/readiness.js';
-import type { FireDeps } from '../schedules/fire.js';
-import { openSchedules, type Schedules } from '../schedules/open.js';
-import { createTemporalClient, temporalSettings } from '../temporal/connection.js';
-import { ensureSearchAttributes } from '../temporal/search-attributes.js';
-import { isReachable, readBacklogs } from '../temporal/health.js';
-import { createTurnWorkflows, type TurnWorkflows } from '../temporal/turn-workflows.js';
-import { startReconciler } from './rounds.js';
-import { countWorkers } from './workers.js';
+import type { Config } from './platform/config.js';
+import type { Notifier } from './stream/notify.js';
+import type { Logger } from './platform/logger.js';
+import { Lease } from './db/lease.js';
+import { observeService } from './platform/database-metrics.js';
+import './turns/gauges.js';
+import './reconciler/gauges.js';
+import { reconcileActions } from './platform/metrics.js';
+import { stateOf, type PartStates } from './platform/readiness.js';
+import type { FireDeps } from './schedules/fire.js';
+import { openSchedules, type Schedules } from './schedules/open.js';
+import { createTemporalClient, temporalSettings } from './temporal/connection.js';
+import { ensureSearchAttributes } from './temporal/search-attributes.js';
+import { isReachable, readBacklogs } from './temporal/health.js';
+import { createTurnWorkflows, type TurnWorkflows } from './temporal/turn-workflows.js';
+import { startReconciler } from './reconciler/rounds.js';
+import { countWorkers } from './workers/workers.js';
 
 /** Added to a turn's own limit: Temporal's timeout is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
 
 /** In each process: starts the workflows of turns, and reconciles turns if this process becomes the leader. */
-export interface TurnReconciler {
+export interface TurnEngine {
   workflows: TurnWorkflows;
   schedules: Schedules;
   health: () => Promise<Omit<PartStates, 'postgres'>>;
@@ -34,22 +34,22 @@ export interface TurnReconciler {
 }
 
 /**
- * `upkeep`: the pool for the lease and the rounds (src/db/data-source). `eager`: client and worker share this process and the
+ * `backgroundPool`: the pool for the lease and the rounds (src/db/data-source). `eager`: client and worker share this process and the
  * connection.
  */
-export function startTurnReconciler(
+export function openTurnEngine(
   config: Config,
   parts: {
     db: DataSource;
-    upkeep: DataSource;
+    backgroundPool: DataSource;
     notifier: Notifier;
     models: FireDeps['models'];
     log: Logger;
     connection: ConnectionLike;
     eager: boolean;
   },
-): TurnReconciler {
-  const { db, upkeep, notifier, models, log, connection, eager } = parts;
+): TurnEngine {
+  const { db, backgroundPool, notifier, models, log, connection, eager } = parts;
   const { namespace } = temporalSettings();
   const client = createTemporalClient(connection);
 
@@ -76,8 +76,8 @@ export function startTurnReconciler(
     eager,
     searchable: () => searchable,
   });
-  const schedules = openSchedules(client, { db: upkeep, log, models, notifier, workflows }, config);
-  const leader = new Lease(upkeep, {
+  const schedules = openSchedules(client, { db: backgroundPool, log, models, notifier, workflows }, config);
+  const leader = new Lease(backgroundPool, {
     name: `reconciler:${namespace}`,
     holder: randomUUID(),
     durationMs: 2500,
@@ -86,7 +86,7 @@ export function startTurnReconciler(
   const count = (action: string): void => reconcileActions.inc({ action });
   const stopReconciler = startReconciler(
     {
-      db: upkeep,
+      db: backgroundPool,
       notifier,
       workflows,
       log,
@@ -98,7 +98,7 @@ export function startTurnReconciler(
     leader,
   );
   const stopObserving = observeService({
-    db: upkeep,
+    db: backgroundPool,
     isLeader: () => leader.isHeld,
     readBacklogs: () => readBacklogs(client, namespace, config.taskQueue),
   });

@@ -26,7 +26,7 @@ type Row = Pick<LockedSession, 'model_id' | 'mcp_servers' | 'last_state' | 'max_
  * @param namespace the Temporal namespace that runs the turn
  * @throws ServiceError session_not_found, session_running, too_many_running_turns
  */
-export async function queueTurn(
+export async function acceptMessage(
   db: Db,
   projectId: string,
   sessionId: string,

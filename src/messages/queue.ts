@@ -7,7 +7,7 @@ import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { OPEN } from '../db/turn-states.js';
 import { rawSql } from '../db/sql.js';
-import type { Message } from '../turns/queue.js';
+import type { Message } from '../turns/accept.js';
 
 export const MAX_WAITING_MESSAGES = 20;
 
@@ -47,7 +47,7 @@ const OPEN_TURN = rawSql(`LEFT JOIN turns t ON t.session_id = w.session_id AND t
  * @param steers the open turn that it is to steer
  * @throws ServiceError queue_full
  */
-export async function addWaiting(
+export async function enqueue(
   tx: EntityManager,
   sessionId: string,
   message: Message,
