@@ -1,25 +1,29 @@
-import { readFile, writeFile } from 'node:fs/promises';
+/**
+ * Makes client/src/generated from api/openapi.json. Each build does it, and so does the packing of the client: the files are in no
+ * revision. After a change of the API `npm run client:generate` stores the document anew before.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import { Components } from '../api/http/openapi/components.js';
-import { errorDetails } from '../api/http/openapi/openapi-errors.js';
-import { openApiDocument } from '../api/http/openapi/openapi.js';
-import { routes } from '../api/routes.js';
 import { filterTypes, operationsClass, type PathsOfDocument, type Schemas } from './generate-operations.js';
 
-const HEADER = '// Made from the OpenAPI document of the service by `npm run client:generate`. Not to be edited.\n\n';
-const folder = new URL('src/generated/', import.meta.url);
+const HEADER = '// Made from api/openapi.json by each build. Not to be edited.\n\n';
+const DOCUMENT = new URL('../api/openapi.json', import.meta.url);
+const FOLDER = new URL('src/generated/', import.meta.url);
 
-/** The generated files of the client by name, from the document that the service serves. */
+interface Document {
+  paths: PathsOfDocument;
+  components: { schemas: Schemas & { ErrorDetails: { 'x-details-by-type': Record<string, object> } } };
+}
+
+/** The generated files of the client by name. */
 export async function generatedFiles(): Promise<Record<string, string>> {
-  const { paths, components, ...document } = openApiDocument(routes) as {
-    paths: PathsOfDocument;
-    components: { schemas: Schemas };
-  };
+  const { paths, components, ...document } = JSON.parse(await readFile(DOCUMENT, 'utf8')) as Document;
   const all = {
     ...components.schemas,
     ...filterTypes(paths),
-    ErrorDetails: detailsByErrorType(),
+    // An object with the details of each error type.
+    ErrorDetails: { type: 'object', properties: components.schemas.ErrorDetails['x-details-by-type'] },
   };
   const types = await openapiTS(
     { ...document, webhooks: {}, paths: {}, components: { schemas: await schemasInUse(all) } } as unknown as OpenAPI3,
@@ -32,12 +36,6 @@ export async function generatedFiles(): Promise<Record<string, string>> {
     'schema.ts': HEADER + astToString(declaration),
     'operations.ts': HEADER + operationsClass(paths, components.schemas),
   };
-}
-
-/** An object with the details of each error type; an error without details has empty ones. */
-function detailsByErrorType(): object {
-  const properties = Object.entries(errorDetails()).map(([type, details]) => [type, details ?? { type: 'null' }]);
-  return new Components().ofResponse({ type: 'object', properties: Object.fromEntries(properties) as object });
 }
 
 /** The schemas that client/src/types.ts names, and those that they refer to. */
@@ -55,11 +53,10 @@ async function schemasInUse(all: Record<string, object>): Promise<Record<string,
 }
 
 export function pathOfGenerated(name: string): string {
-  return fileURLToPath(new URL(name, folder));
+  return fileURLToPath(new URL(name, FOLDER));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  void generatedFiles().then((files) =>
-    Promise.all(Object.entries(files).map(([name, text]) => writeFile(pathOfGenerated(name), text))),
-  );
+  await mkdir(FOLDER, { recursive: true });
+  for (const [name, text] of Object.entries(await generatedFiles())) await writeFile(pathOfGenerated(name), text);
 }

@@ -1,5 +1,6 @@
 /**
- * `npm run build`: compiles into dist, bundles the workflow code and builds the console. It does not check types: `npm run lint` does.
+ * `npm run build`: makes the client from the OpenAPI document, compiles into dist, bundles the workflow code and builds the console. It
+ * does not check types: `npm run lint` does.
  * Remembers what was compiled, so that nothing is built twice.
  */
 import { createHash } from 'node:crypto';
@@ -12,11 +13,15 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const COMPILED_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'dev', 'temporal-dev'];
 const SOURCE_FOLDERS = [...COMPILED_FOLDERS, 'client/src', 'console'];
 const SOURCE_NAMES = /\.(tsx?|css|html|svg)$/;
-const SOURCE_FILES = ['package.json', 'package-lock.json', 'tsconfig.json'];
+const SOURCE_FILES = [
+  ...['package.json', 'package-lock.json', 'tsconfig.json'],
+  ...['api/openapi.json', 'client/generate.ts', 'client/generate-operations.ts'],
+];
+const GENERATED = join('client', 'src', 'generated');
 const STAMP = join(root, 'dist', '.build-stamp.json');
 
 export function isBuildCurrent() {
-  return readStamp().hash === sourceStamp().hash;
+  return existsSync(join(root, GENERATED)) && readStamp().hash === sourceStamp().hash;
 }
 
 export async function build() {
@@ -25,6 +30,7 @@ export async function build() {
   const current = new Set(stamp.files);
   if (readStamp().files.some((file) => !current.has(file)))
     rmSync(join(root, 'dist'), { recursive: true, force: true });
+  await run(process.execPath, ['--import', 'tsx', 'client/generate.ts'], { cwd: root });
   await compile(stamp.files.filter((file) => COMPILED_FOLDERS.includes(file.split(sep)[0]) && file.endsWith('.ts')));
   await Promise.all([
     run(process.execPath, ['dist/activities/bundle-workflows.js'], { cwd: root }),
@@ -49,7 +55,7 @@ function sourceStamp() {
   const files = SOURCE_FOLDERS.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)),
   )
-    .filter((name) => SOURCE_NAMES.test(name))
+    .filter((name) => SOURCE_NAMES.test(name) && !name.startsWith(GENERATED))
     .concat(SOURCE_FILES)
     .sort();
   const hash = createHash('sha256');

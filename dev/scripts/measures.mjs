@@ -10,7 +10,6 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const PRODUCTION = ['src', 'api', 'activities', 'workflows', 'ops', 'client/src', 'console/src'];
 const TOOLS = ['dev', 'temporal-dev', 'bench', 'client', 'deploy'];
 const CODE = /\.(ts|tsx|mts|mjs)$/;
-const GENERATED = /generated\//;
 
 const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
   .split('\n')
@@ -28,8 +27,8 @@ const lines = (names) =>
     0,
   );
 
-const production = inFolders(PRODUCTION).filter((name) => !GENERATED.test(name));
-const tools = inFolders(TOOLS).filter((name) => !GENERATED.test(name) && !production.includes(name));
+const production = inFolders(PRODUCTION);
+const tools = inFolders(TOOLS).filter((name) => !production.includes(name));
 const tests = inFolders(['test']);
 
 /** Every import of one file by another, types included. */

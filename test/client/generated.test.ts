@@ -6,7 +6,7 @@ import { Operations } from '../../client/src/generated/operations.js';
 import { AgentSessionClient } from '../../client/src/index.js';
 
 describe('the client matches the API', () => {
-  it('has the types and methods of the OpenAPI document; if this fails: npm run client:generate', async () => {
+  it('has the types and methods of api/openapi.json; if this fails: npm run build', async () => {
     for (const [name, text] of Object.entries(await generatedFiles())) {
       expect(await readFile(pathOfGenerated(name), 'utf8'), name).to.equal(text);
     }

@@ -108,9 +108,10 @@ const OF_BODY: ErrorType[] = [
   'validation_error',
 ];
 
-/** `details` of each error type; null for a type without them. */
-export function errorDetails(): Record<string, JsonSchema | null> {
-  return Object.fromEntries(Object.keys(ERROR_STATUS).map((type) => [type, DETAILS[type as ErrorType] ?? null]));
+/** The schema of `details` of each error type: null for a type without them. */
+export function errorDetails(): Record<string, JsonSchema> {
+  const types = Object.keys(ERROR_STATUS) as ErrorType[];
+  return Object.fromEntries(types.map((type) => [type, DETAILS[type] ?? { type: 'null' }]));
 }
 
 export function errorsByStatus(route: Route): Map<number, ErrorType[]> {

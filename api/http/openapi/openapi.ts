@@ -3,7 +3,7 @@ import type { ErrorType } from '../../../src/platform/errors.js';
 import { ERROR_STATUS } from '../../../src/platform/errors.js';
 import type { JsonSchema, Operation, Route } from '../core/operation.js';
 import { Components } from './components.js';
-import { errorResponseSchema, errorsByStatus, strictErrorSchema } from './openapi-errors.js';
+import { errorDetails, errorResponseSchema, errorsByStatus, strictErrorSchema } from './openapi-errors.js';
 import { headersOf, HEADERS, RATE_LIMIT, referToHeaders } from './openapi-headers.js';
 import { parametersOf } from './openapi-parameters.js';
 import { TAGS, tagOf } from './openapi-tags.js';
@@ -18,6 +18,7 @@ export function openApiDocument(routes: Route[], { isClosed = false } = {}): Jso
     isClosed ? { anyOf: types.map((type) => strict.get(type)) } : components.ofResponse(errorResponseSchema);
   const webhooks = components.ofResponse({ event: webhookRequest('webhookEvent') });
   const responses = routes.map((route) => responsesOf(route, components, errorSchemaOf));
+  if (!isClosed) addDetailsByType(components);
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const [index, route] of routes.entries()) {
     const [method, path] = route;
@@ -47,6 +48,12 @@ export function openApiDocument(routes: Route[], { isClosed = false } = {}): Jso
       },
     },
   };
+}
+
+/** Says which details each error type has. A schema cannot, because they depend on a value beside them. The client is made from it. */
+function addDetailsByType(components: Components): void {
+  const { properties } = components.ofResponse({ properties: errorDetails() });
+  Object.assign(components.schemas.ErrorDetails!, { 'x-details-by-type': properties });
 }
 
 function operationOf(route: Route, components: Components, responses: JsonSchema): JsonSchema {

@@ -1,9 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { expect } from 'chai';
+import { readFile } from 'node:fs/promises';
 import { Components } from '../../../api/http/openapi/components.js';
 import { openApiDocument } from '../../../api/http/openapi/openapi.js';
 import { routes } from '../../../api/routes.js';
+import { formatDocument, STORED_DOCUMENT } from '../../../dev/scripts/openapi-document.js';
 import { orNull, shownAs } from '../../../src/platform/object-schema.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a schema has many forms
@@ -27,8 +29,17 @@ const document = openApiDocument(routes) as unknown as {
 const { schemas } = document.components;
 const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
 const PATH = '#/components/schemas/';
-/** Keywords whose values are data, and the names of properties, are no schemas. */
-const DATA = new Set(['const', 'default', 'enum', 'example', 'examples', 'discriminator', 'required']);
+/** Keywords whose values are data, and the names of properties, are no schemas. Generators ignore the last one. */
+const DATA = new Set([
+  'const',
+  'default',
+  'enum',
+  'example',
+  'examples',
+  'discriminator',
+  'required',
+  'x-details-by-type',
+]);
 
 /** Every schema in a value, with the way to it. */
 function* schemasIn(value: unknown, way: string): Generator<[way: string, schema: Schema]> {
@@ -59,6 +70,10 @@ const all = [...schemasIn(schemas, '')];
 const requests = operations.flatMap(({ requestBody }) => (requestBody === undefined ? [] : [requestBody]));
 
 describe('the OpenAPI document', () => {
+  it('is stored in api/openapi.json as the routes give it; if this fails: npm run client:generate', async () => {
+    expect(await readFile(STORED_DOCUMENT, 'utf8')).to.equal(formatDocument());
+  });
+
   it('says of each operation what it does, beside the permission', () => {
     for (const { operationId, description, security } of operations) {
       const [text, needed] = description.split('\n\n');
