@@ -7,14 +7,14 @@ import { PreparedClient } from './prepared-client.js';
 import { typeParsers } from './types.js';
 
 /**
- * Server-side timeouts of each connection. If a process freezes in a transaction, or vanishes without closing its
- * connections, Postgres releases its locks within about 10 s. A statement that waits for such a lock fails earlier, and
- * its caller retries (`isDatabaseAway`).
+ * Server-side timeouts of each connection. If a process freezes in a transaction, Postgres releases its locks after 3 s; if it
+ * vanishes without closing its connections, within about 10 s. A statement that waits for such a lock fails after 5 s, and its
+ * caller retries (`isDatabaseAway`).
  */
 const SERVICE_LIMITS = {
   statement_timeout: 10_000,
   lock_timeout: 5_000,
-  idle_in_transaction_session_timeout: 10_000,
+  idle_in_transaction_session_timeout: 3_000,
   tcp_user_timeout: 10_000,
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 2,
@@ -63,6 +63,8 @@ export async function openDataSource(
     extra: {
       ...clientConfig(databaseUrl),
       Client: PreparedClient,
+      // A transaction sends the statements that it need not wait for at once (src/db/transaction).
+      pipeline: true,
       types: typeParsers,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,

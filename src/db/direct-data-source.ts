@@ -11,9 +11,7 @@ export class DirectDataSource extends DataSource {
     const { master: pool } = this.driver as unknown as { master: pg.Pool };
     const client = await pool.connect();
     try {
-      return answerOf(await client.query(text, values)) as T;
-    } catch (error) {
-      throw new QueryFailedError(text, values, error as Error);
+      return answerOf(await send(client, text, values)) as T;
     } finally {
       // The pool removes a client that has lost its connection.
       client.release();
@@ -21,7 +19,16 @@ export class DirectDataSource extends DataSource {
   }
 }
 
+/** @throws QueryFailedError */
+export async function send(client: pg.ClientBase, text: string, values: unknown[] = []): Promise<pg.QueryResult> {
+  try {
+    return await client.query(text, values);
+  } catch (error) {
+    throw new QueryFailedError(text, values, error as Error);
+  }
+}
+
 /** The rows; for UPDATE and DELETE also how many there were, as typeorm returns it. */
-function answerOf({ command, rows, rowCount }: pg.QueryResult): unknown {
+export function answerOf({ command, rows, rowCount }: pg.QueryResult): unknown {
   return command === 'UPDATE' || command === 'DELETE' ? [rows, rowCount] : rows;
 }

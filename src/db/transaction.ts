@@ -1,10 +1,14 @@
+import type pg from 'pg';
 import {
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
   type DataSource,
   type EntityManager,
+  type QueryRunner,
 } from 'typeorm';
 import { DatabaseAwayError, LoginRefusedError } from './connect-error.js';
+import { answerOf, send } from './direct-data-source.js';
+import { ignored } from '../platform/ignored.js';
 
 /** A query runner: the pool or a transaction. */
 export type Db = DataSource | EntityManager;
@@ -13,14 +17,131 @@ const TRIES = 5;
 /** SQLSTATEs serialization_failure and deadlock_detected: the transaction was rolled back and can be retried. */
 const RETRIED = new Set(['40001', '40P01']);
 
-/** Runs `work` in one transaction. After a deadlock or a serialization failure it runs again from the start. */
+/**
+ * Runs `work` in one transaction. After a deadlock or a serialization failure it runs again from the start, so it must have no
+ * effect outside of the transaction.
+ */
 export async function transaction<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await dataSource.transaction(work);
+      return await runOnce(dataSource, work);
     } catch (error) {
       if (attempt === TRIES || !RETRIED.has(sqlState(error) ?? '')) throw error;
     }
+  }
+}
+
+/** A transaction under way. */
+class OpenTransaction {
+  /** The answers that nobody waits for, since the beginning or the last savepoint. */
+  #written: Promise<unknown>[] = [];
+  #last: (() => void)[] = [];
+  /** Why it could not be rolled back. */
+  failure: unknown;
+
+  constructor(private readonly client: pg.ClientBase) {}
+
+  async query(text: string, values?: unknown[]): Promise<unknown> {
+    return answerOf(await send(this.client, text, values));
+  }
+
+  write(text: string, values?: unknown[], failureOf: (error: unknown) => unknown = (error) => error): void {
+    const answer = send(this.client, text, values).catch((error: unknown) => {
+      throw failureOf(error);
+    });
+    answer.catch(ignored('the commit has the error'));
+    this.#written.push(answer);
+  }
+
+  atEnd(write: () => void): void {
+    this.#last.push(write);
+  }
+
+  /** Sends a statement that keeps what was written, and waits for all of it. @throws the first failure */
+  async keep(statement: 'SAVEPOINT part' | 'RELEASE SAVEPOINT part' | 'COMMIT'): Promise<void> {
+    if (statement !== 'SAVEPOINT part') for (const write of this.#last.splice(0)) write();
+    const [answer] = await Promise.all([send(this.client, statement), ...this.#written]);
+    // So Postgres answers if a statement had failed.
+    if (answer.command === 'ROLLBACK') throw new Error('the transaction had failed before its commit');
+    this.#written = [];
+  }
+
+  /** Undoes what was written. Returns the first failure: after it, Postgres refuses each statement. */
+  async undo(statement: 'ROLLBACK TO SAVEPOINT part' | 'ROLLBACK', error: unknown): Promise<unknown> {
+    this.#last = [];
+    const undone = send(this.client, statement).catch((failure: unknown) => void (this.failure = failure));
+    const outcomes = await Promise.allSettled(this.#written.splice(0));
+    await undone;
+    return outcomes.find((outcome) => outcome.status === 'rejected')?.reason ?? error;
+  }
+}
+
+const transactions = new WeakMap<EntityManager, OpenTransaction>();
+
+async function runOnce<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
+  const runner = dataSource.createQueryRunner() as OwnRunner;
+  const transaction = new OpenTransaction((await runner.connect()) as pg.PoolClient);
+  const tx = runner.manager;
+  transactions.set(tx, transaction);
+  // The queries that typeorm builds use the runner, which sends to the same connection; those with a lock ask for a transaction.
+  Object.assign(runner, { isTransactionActive: true });
+  Object.assign(tx, { query: (text: string, values?: unknown[]) => transaction.query(text, values) });
+  // It travels with the first statement.
+  transaction.write('BEGIN');
+  try {
+    const value = await work(tx);
+    await transaction.keep('COMMIT');
+    return value;
+  } catch (error) {
+    throw await transaction.undo('ROLLBACK', error);
+  } finally {
+    transactions.delete(tx);
+    await runner.releasePostgresConnection(transaction.failure);
+  }
+}
+
+/** Released with an error, the connection is closed. */
+export type OwnRunner = QueryRunner & { releasePostgresConnection(error?: unknown): Promise<void> };
+
+/**
+ * Sends a statement of a transaction whose answer nothing depends on. It is not waited for: it travels with those behind it, and
+ * with the commit. The transaction fails with its error.
+ * @param tx of `transaction`
+ */
+export function write(tx: EntityManager, text: string, values: unknown[]): void {
+  openOf(tx).write(text, values);
+}
+
+/**
+ * The same right before the commit, or before the end of the savepoint: for a lock that many others wait for.
+ * @param failureOf converts its error
+ */
+export function writeLast(
+  tx: EntityManager,
+  text: string,
+  values: unknown[],
+  failureOf: (error: unknown) => unknown,
+): void {
+  const transaction = openOf(tx);
+  transaction.atEnd(() => transaction.write(text, values, failureOf));
+}
+
+function openOf(tx: EntityManager): OpenTransaction {
+  const found = transactions.get(tx);
+  if (found === undefined) throw new Error('a write outside of a transaction, or after its end');
+  return found;
+}
+
+/** Runs a part of a transaction that is undone alone if it fails. Savepoints do not nest. */
+export async function savepoint<T>(tx: EntityManager, work: () => Promise<T>): Promise<T> {
+  const transaction = openOf(tx);
+  await transaction.keep('SAVEPOINT part');
+  try {
+    const value = await work();
+    await transaction.keep('RELEASE SAVEPOINT part');
+    return value;
+  } catch (error) {
+    throw await transaction.undo('ROLLBACK TO SAVEPOINT part', error);
   }
 }
 

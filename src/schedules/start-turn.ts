@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { savepoint } from '../db/transaction.js';
 import { resolveMessage, type MessageBody } from '../messages/message.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
@@ -55,11 +56,11 @@ export async function startTurn(
   const body = JSON.parse(schedule.message) as MessageBody;
   try {
     // A savepoint: a refused turn takes its new session with it.
-    return await tx.transaction(async (inner) => {
-      const session = await sessionOf(inner, deps, schedule.project_id, target);
-      const resolved = await resolveMessage({ db: inner, models: deps.models }, schedule.project_id, body, session);
+    return await savepoint(tx, async () => {
+      const session = await sessionOf(tx, deps, schedule.project_id, target);
+      const resolved = await resolveMessage({ db: tx, models: deps.models }, schedule.project_id, body, session);
       const message = { ...resolved, schedule_id: schedule.id };
-      const received = await send(inner, deps, schedule, session.id, message);
+      const received = await send(tx, deps, schedule, session.id, message);
       return startedBy(received, session.id);
     });
   } catch (error) {

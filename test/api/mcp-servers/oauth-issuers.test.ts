@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
+import type { OwnRunner } from '../../../src/db/transaction.js';
 import { completeAuthorization, takeAuthorization } from '../../../src/mcp/oauth/complete.js';
 import { createMcpNetwork } from '../../../src/network/network.js';
 import { createLogger } from '../../../src/platform/logger.js';
@@ -83,15 +84,18 @@ describe('Authorization servers of MCP servers', () => {
     const { body } = await calls.register(pair);
     const callback = await pair.consent(body.auth.authorization_url);
     const parameters = Object.fromEntries(callback.searchParams);
-    const patchAfterTransaction: Pick<DataSource, 'transaction'> = {
-      async transaction(work: never) {
-        const result: unknown = await calls.service.db.transaction(work);
+    const patchAfterTransaction = (): QueryRunner => {
+      const runner = calls.service.db.createQueryRunner() as OwnRunner;
+      const release = runner.releasePostgresConnection.bind(runner);
+      runner.releasePostgresConnection = async (error) => {
+        await release(error);
         await calls.service.api('PATCH', `/v1/mcp-servers/${body.id}`, { auth: { type: 'OAUTH' } });
-        return result as never;
-      },
+      };
+      return runner;
     };
     const db = new Proxy(calls.service.db, {
-      get: (target, name) => Reflect.get(name === 'transaction' ? patchAfterTransaction : target, name) as unknown,
+      get: (target, name) =>
+        (name === 'createQueryRunner' ? patchAfterTransaction : Reflect.get(target, name)) as unknown,
     });
     const mcpNetwork = createMcpNetwork(calls.allowed);
     const log = createLogger('silent', 'test');

@@ -10,6 +10,8 @@ import { useDatabase, usePool } from '../../support/use.js';
 
 /** What contract and operations promise: the longest delay that a frozen or vanished part causes. */
 const MAX_HELD_MS = 15_000;
+/** A statement that waits for a lock fails after 5 s: one that waits for a process that froze does not. */
+const MAX_FROZEN_MS = 5_000;
 
 describe('connections to Postgres', () => {
   let frozen: ChildProcess;
@@ -30,18 +32,8 @@ describe('connections to Postgres', () => {
     await once(frozen.stdout!, 'data');
     frozen.kill('SIGSTOP');
     const began = performance.now();
-    const refusals: unknown[] = [];
-    for (;;) {
-      const error: unknown = await db.query('UPDATE projects SET max_running_turns = 7').then(
-        () => null,
-        (refused: unknown) => refused,
-      );
-      if (error === null) break;
-      refusals.push(error);
-    }
-    expect(performance.now() - began).to.be.below(MAX_HELD_MS);
-    expect(refusals).to.not.be.empty;
-    for (const error of refusals) expect(isDatabaseAway(error), String(error)).to.equal(true);
+    await db.query('UPDATE projects SET max_running_turns = 7');
+    expect(performance.now() - began).to.be.below(MAX_FROZEN_MS);
   });
 
   it('are replaced when the network drops data silently', async () => {
