@@ -114,16 +114,29 @@ async function removeOrphans(
   return { removed, next: null };
 }
 
+/** The folders whose objects rows name by their keys. */
+const OWNED_BY_KEY = new Set<string | undefined>(['files', 'skills', 'workspaces']);
+
 async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
   const rows = await db.query<{ id: string }[]>('SELECT id FROM turns WHERE id = ANY($1::text[])', [ids]);
   return rows.map(({ id }) => id);
+}
+
+/** The objects that the newest version of a workspace has, be it that of the session in the key or one that began as its copy. */
+async function inWorkspaces(db: DataSource, keys: string[]): Promise<string[]> {
+  const rows = await db.query<{ key: string }[]>(
+    `SELECT key FROM unnest($1::text[]) AS key
+     WHERE EXISTS (SELECT FROM workspaces WHERE objects @> ARRAY[key])`,
+    [keys],
+  );
+  return rows.map(({ key }) => key);
 }
 
 async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<string[]> {
   const keys = objects.map(({ key }) => key);
   const turnOf = (key: string): string => key.split('/')[1] ?? '';
   const inFolder = (folder: string): string[] => keys.filter((key) => key.startsWith(`${folder}/`));
-  const [files, skills, turns] = await Promise.all([
+  const [files, skills, turns, workspaces] = await Promise.all([
     db.getRepository(FileEntity).find({
       select: { storage_key: true },
       where: { storage_key: In(inFolder('files')) },
@@ -133,13 +146,14 @@ async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<st
       where: { storage_key: In(inFolder('skills')), deleted_at: IsNull() },
     }),
     existingTurns(db, inFolder('results').map(turnOf)),
+    inWorkspaces(db, inFolder('workspaces')),
   ]);
-  const owners = new Set([...files, ...skills].map(({ storage_key }) => storage_key).concat(turns));
+  const owners = new Set([...files, ...skills].map(({ storage_key }) => storage_key).concat(turns, workspaces));
   return keys.filter((key) => {
     const [folder] = key.split('/');
     if (folder === 'tmp') return true;
     if (folder === 'results') return !owners.has(turnOf(key));
-    return (folder === 'files' || folder === 'skills') && !owners.has(key);
+    return OWNED_BY_KEY.has(folder) && !owners.has(key);
   });
 }
 

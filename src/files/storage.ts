@@ -69,7 +69,7 @@ export function storageError(cause: unknown): ServiceError {
 }
 
 /** The top folders of the storage, and the table whose rows own their objects (see maintenance). */
-type StorageFolder = 'files' | 'skills' | 'results';
+type StorageFolder = 'files' | 'skills' | 'results' | 'workspaces';
 
 /** A new, time-ordered key. `owner` is the id of the project, or of the turn for tool results. */
 export function newStorageKey(folder: StorageFolder, owner: string): string {

@@ -23,8 +23,8 @@ const MAX_ROWS = 20_000;
 
 /**
  * Removes at most `limit` turns (with their rows, at most about MAX_ROWS in all) and `limit` rows of sessions deleted at
- * least an hour ago. Files stay and keep their `session_id`. Objects of the turns become orphans, which storage
- * maintenance removes.
+ * least an hour ago. Files stay and keep their `session_id`. Objects of the turns and of the workspace become orphans,
+ * which storage maintenance removes.
  */
 export async function purgeSessions(db: DataSource, limit: number): Promise<{ turns: number; sessions: number }> {
   return transaction(db, async (tx) => {
@@ -70,7 +70,8 @@ export async function expireSessions(db: DataSource, days: number, limit: number
            SELECT FROM turns WHERE turns.id = last_turn_id AND NOT (${OPEN})
              AND transition_at < statement_timestamp() - $1 * interval '1 day'))
          AND NOT EXISTS (SELECT FROM schedules s WHERE s.session_id = sessions.id AND s.deleted_at IS NULL AND s.state <> 'ended')
-       LIMIT $2 FOR UPDATE SKIP LOCKED)
+       LIMIT $2 FOR UPDATE SKIP LOCKED),
+     workspace AS (DELETE FROM workspaces USING old WHERE workspaces.session_id = old.id)
      UPDATE sessions SET deleted_at = clock_timestamp() FROM old WHERE sessions.id = old.id`,
     [days, limit],
   );

@@ -151,9 +151,10 @@ export async function updateFields(
   return { ...session, ...fields, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
-/** Soft-deletes a locked session together with its events, and discards what waits. */
+/** Soft-deletes a locked session together with its events, and discards its workspace and what waits. */
 export async function softDeleteSession(tx: EntityManager, id: string): Promise<void> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
+  await runSql(tx, sql`DELETE FROM workspaces WHERE session_id = ${id}`);
   await softDelete(tx, SessionEntity, id);
 }
 

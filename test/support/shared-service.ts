@@ -111,6 +111,6 @@ async function empty({ db, config }: RunningService): Promise<void> {
   const deletes = tables.map(({ name }) => `DELETE FROM ${name};`).join(' ');
   // Without foreign keys and triggers, in any order: a statement of the service that still runs may cause a deadlock.
   await transaction(db, (tx) => tx.query(`SET LOCAL session_replication_role = replica; ${deletes}`));
-  for (const folder of ['files', 'skills'])
+  for (const folder of ['files', 'skills', 'workspaces'])
     await rm(join(fileURLToPath(config.storageUrl), folder), { recursive: true, force: true });
 }

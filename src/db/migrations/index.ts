@@ -7,6 +7,7 @@ import { EndedSchedules1800000000005 } from './5-ended-schedules.js';
 import { UsageSums1800000000006 } from './6-usage-sums.js';
 import { UsageIndexes1800000000007 } from './7-usage-indexes.js';
 import { OpenTasks1800000000008 } from './8-open-tasks.js';
+import { Workspaces1800000000009 } from './9-workspaces.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -23,6 +24,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [UsageSums1800000000006, 'c65add4d27702b3727f3a023b613c72bc9e5647d046158671036de0a94a9bd69'],
   [UsageIndexes1800000000007, '8ebdea2b3626239632da8379c6a886ac74a1c5937c7f76ab894fd00e7419afa9'],
   [OpenTasks1800000000008, '211e279756322f089f78bd277910f0cb5b8eeae000bbba04a0c9cdffcfb9ab5c'],
+  [Workspaces1800000000009, 'd025b663012fd0f05b2864d908884a638be428ba9131f30ce82d542378d4d188'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

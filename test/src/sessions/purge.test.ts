@@ -8,10 +8,10 @@ const TABLES = [
   ...['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks'],
   ...['required_actions', 'elicitations', 'compactions', 'session_states', 'waiting_messages'],
 ];
-/** They outlive a session, or are gone before its purge: with the end of its turn, and with their partition. */
+/** They outlive a session, or are gone before its purge: with its deletion, the end of its turn, and their partition. */
 const NOT_PURGED = [
   ...['turn_usage', 'webhook_deliveries', 'files', 'schedules', 'schedule_runs'],
-  ...['open_turns', 'deltas'],
+  ...['open_turns', 'deltas', 'workspaces'],
 ];
 
 describe('the purge of deleted sessions', () => {
@@ -77,6 +77,10 @@ describe('the purge of deleted sessions', () => {
       );
     }
     await db.query(`UPDATE sessions SET metadata_updated_at = now() - interval '40 days'`);
+    await db.query(
+      `INSERT INTO workspaces SELECT id, project_id, 1, '{}', '/workspace', 7, 1, now() FROM sessions WHERE id = ANY($1)`,
+      [sessions],
+    );
     expect(await expireSessions(db, 30, 1000)).to.equal(2);
     const left = await db.query('SELECT id FROM sessions WHERE deleted_at IS NULL ORDER BY id');
     expect(left).to.deep.equal(
@@ -85,6 +89,10 @@ describe('the purge of deleted sessions', () => {
         .sort()
         .map((id) => ({ id })),
     );
+    const workspaces = await db.query('SELECT session_id AS id FROM workspaces ORDER BY id');
+    expect(workspaces, 'a workspace goes with its session').to.deep.equal(left);
+    const [storage] = await db.query(`SELECT bytes FROM project_storage WHERE project_id = $1`, [projectId]);
+    expect(storage).to.deep.equal({ bytes: 14 });
   });
 
   it('covers every table with rows of turns and sessions', async () => {

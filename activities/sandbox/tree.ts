@@ -1,0 +1,304 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  createReadStream,
+  lchownSync,
+  mkdirSync,
+  openSync,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+  type Stats,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { Storage } from '../../src/files/storage.js';
+import { MIB } from '../../src/platform/units.js';
+import { KEPT_FOLDERS, MAX_ENTRIES, MAX_PATH_BYTES } from '../../src/workspaces/layout.js';
+import { comparePaths, isFile, type Entry, type FileEntry, type Manifest } from '../../src/workspaces/manifest.js';
+import { contentsOf, PackReader, type StoredContent } from '../../src/workspaces/packs.js';
+import { Pauses, walk, type DiskEntry } from './walk.js';
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+/** Files up to this size are read and written at once. */
+const SMALL = 256 * 1024;
+/**
+ * A file that was changed so shortly before it was read may be changed again without a new time: the clock of a file system
+ * moves on every few milliseconds.
+ */
+const CLOCK_STEP_MS = 20;
+
+/** The user that owns a tree and runs its commands; null: the worker's own. */
+export interface Owner {
+  uid: number;
+  gid: number;
+}
+
+/** A file as it was when its content was read: while nothing of it changes, its content is the same. */
+interface Known {
+  ino: number;
+  size: number;
+  mtimeMs: number;
+  ctimeMs: number;
+  sha256: string;
+}
+
+interface ScannedTree {
+  entries: Entry[];
+  /** How many entries were removed: pipes, sockets, and names that are not UTF-8. */
+  notKept: number;
+  /** The tree is over a limit: `entries` is not complete. */
+  isOver: boolean;
+}
+
+/** A tree on disk, in a folder of its own with one folder for each that is kept. Nothing else writes to it between commands. */
+export class Tree {
+  readonly #known = new Map<string, Known>();
+
+  constructor(
+    readonly folder: string,
+    readonly owner: Owner | null,
+  ) {}
+
+  /** Makes the empty folders. */
+  create(): void {
+    mkdirSync(this.folder, { mode: 0o700 });
+    chmodSync(this.folder, 0o711);
+    for (const { name, mode } of KEPT_FOLDERS) {
+      const folder = join(this.folder, name);
+      mkdirSync(folder);
+      this.#settle(folder, mode);
+    }
+  }
+
+  /**
+   * Writes a version to the empty tree: folders, then files, and links at last, so that nothing is written through one.
+   * @throws ObjectMissingError, ServiceError `storage_error`
+   */
+  async restore(storage: Storage, manifest: Manifest, signal: AbortSignal): Promise<void> {
+    const pauses = new Pauses();
+    const folders = manifest.entries.filter((entry) => entry.kind === 'directory');
+    for (const { path } of folders) {
+      if (pauses.isDue) await pauses.take();
+      mkdirSync(this.#place(path), { mode: 0o700 });
+    }
+    for (const file of manifest.entries.filter(isFile)) if (file.at === null) this.#write(file, Buffer.alloc(0));
+    const reader = new PackReader(storage);
+    try {
+      for (const content of contentsOf(manifest)) {
+        signal.throwIfAborted();
+        await this.#restoreContent(reader, content);
+        if (pauses.isDue) await pauses.take();
+      }
+    } finally {
+      await reader.close();
+    }
+    for (const entry of manifest.entries) {
+      if (entry.kind !== 'symlink') continue;
+      if (pauses.isDue) await pauses.take();
+      const place = this.#place(entry.path);
+      symlinkSync(entry.target, place);
+      if (this.owner !== null) lchownSync(place, this.owner.uid, this.owner.gid);
+    }
+    // The inner ones first: a folder may be read-only.
+    for (const { path, mode } of folders.toReversed()) {
+      if (pauses.isDue) await pauses.take();
+      this.#settle(this.#place(path), mode);
+    }
+  }
+
+  async #restoreContent(reader: PackReader, content: StoredContent): Promise<void> {
+    const [first, ...copies] = content.files;
+    if (content.size <= SMALL) {
+      const bytes = Buffer.concat((await Readable.from(reader.read(content)).toArray()) as Buffer[]);
+      for (const file of content.files) this.#write(file, bytes);
+      return;
+    }
+    const place = this.#place(first!.path);
+    const handle = await open(place, 'wx', 0o600);
+    try {
+      for await (const chunk of reader.read(content)) await handle.writeFile(chunk);
+    } finally {
+      await handle.close();
+    }
+    for (const file of copies) {
+      copyFileSync(place, this.#place(file.path), constants.COPYFILE_EXCL);
+      this.#finish(file);
+    }
+    this.#finish(first!);
+  }
+
+  #write(file: FileEntry, bytes: Buffer): void {
+    writeFileSync(this.#place(file.path), bytes, { flag: 'wx', mode: 0o600 });
+    this.#finish(file);
+  }
+
+  /** Sets owner, mode and time of a written file, and remembers its content. */
+  #finish(file: FileEntry): void {
+    const place = this.#place(file.path);
+    this.#settle(place, file.mode);
+    // Half a microsecond more: in seconds the time is no exact number, and would be cut to the millisecond before.
+    const time = (file.mtime + 0.0005) / 1000;
+    utimesSync(place, time, time);
+    const stats = statsOf(place);
+    if (stats !== null) this.#remember(file.path, stats, file.sha256);
+  }
+
+  #settle(place: string, mode: number): void {
+    if (this.owner !== null) lchownSync(place, this.owner.uid, this.owner.gid);
+    chmodSync(place, mode);
+  }
+
+  /** @throws Error for a path that is not in a kept folder */
+  #place(path: string): string {
+    const kept = KEPT_FOLDERS.find((folder) => path.startsWith(`${folder.path}/`));
+    if (kept === undefined || path.split('/').some((name) => name === '..' || name === '.')) {
+      throw new Error('a workspace names a path outside of its folders');
+    }
+    return `${this.folder}/${kept.name}${path.slice(kept.path.length)}`;
+  }
+
+  /**
+   * Reads the tree after a command, when nothing runs in it any more. What is not kept is removed: pipes, sockets, devices,
+   * names that are not UTF-8, setuid bits, and the tie of hard links. Only files that may have changed are read.
+   */
+  async scan(maxBytes: number): Promise<ScannedTree> {
+    const pauses = new Pauses();
+    const entries: Entry[] = [];
+    let [notKept, bytes] = [0, 0];
+    const over = (): ScannedTree => ({ entries, notKept, isOver: true });
+    for (const kept of KEPT_FOLDERS) {
+      const root = join(this.folder, kept.name);
+      this.#settle(root, kept.mode | 0o700);
+      for await (const found of walk(root, { opens: true })) {
+        if (found.path === null || !isKept(found)) {
+          rmSync(found.handle, { recursive: true, force: true });
+          notKept += 1;
+          continue;
+        }
+        const path = `${kept.path}/${found.path}`;
+        bytes += found.stats.isFile() ? found.stats.size : 0;
+        if (entries.length >= MAX_ENTRIES || bytes > maxBytes || Buffer.byteLength(path) > MAX_PATH_BYTES)
+          return over();
+        entries.push(await this.#entryOf(path, found));
+        if (pauses.isDue) await pauses.take();
+      }
+    }
+    entries.sort((a, b) => comparePaths(a.path, b.path));
+    this.#forgetOthers(entries);
+    return { entries, notKept, isOver: false };
+  }
+
+  async #entryOf(path: string, { handle, stats }: DiskEntry): Promise<Entry> {
+    if (stats.isSymbolicLink()) return { kind: 'symlink', path, target: readlinkSync(handle) };
+    const mode = stats.mode & 0o777;
+    if ((stats.mode & 0o7000) !== 0) chmodSync(handle, mode);
+    if (stats.isDirectory()) return { kind: 'directory', path, mode };
+    if (stats.nlink > 1) untie(handle as string);
+    if ((stats.mode & 0o400) === 0) chmodSync(handle, mode | 0o400);
+    const { size, mtimeMs } = stats;
+    const sha256 = await this.#digest(path, handle as string, stats);
+    if ((stats.mode & 0o400) === 0) chmodSync(handle, mode);
+    const isChanged = stats.nlink > 1 || (stats.mode & 0o7400) !== 0o400;
+    this.#remember(path, isChanged ? (statsOf(handle as string) ?? stats) : stats, sha256);
+    return { kind: 'file', path, mode, size, mtime: Math.floor(mtimeMs), sha256, at: null };
+  }
+
+  async #digest(path: string, handle: string, stats: Stats): Promise<string> {
+    const known = this.#known.get(path);
+    if (known !== undefined && isUnchanged(known, stats)) return known.sha256;
+    const hash = createHash('sha256');
+    if (stats.size <= SMALL) return hash.update(readSmall(handle)).digest('hex');
+    const content = createReadStream(handle, {
+      flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
+      highWaterMark: MIB,
+    } as object);
+    for await (const chunk of content) hash.update(chunk as Buffer);
+    return hash.digest('hex');
+  }
+
+  #remember(path: string, { ino, size, mtimeMs, ctimeMs }: Stats, sha256: string): void {
+    if (ctimeMs > Date.now() - CLOCK_STEP_MS) this.#known.delete(path);
+    else this.#known.set(path, { ino, size, mtimeMs, ctimeMs, sha256 });
+  }
+
+  #forgetOthers(entries: Entry[]): void {
+    if (this.#known.size <= entries.length) return;
+    const paths = new Set(entries.map(({ path }) => path));
+    for (const path of this.#known.keys()) if (!paths.has(path)) this.#known.delete(path);
+  }
+
+  /** Opens a file of a tree that was scanned and is not sealed. */
+  contentOf({ path, mode }: Pick<FileEntry, 'path' | 'mode'>): Readable {
+    const place = this.#place(path);
+    const isClosed = (mode & 0o400) === 0;
+    if (isClosed) chmodSync(place, mode | 0o400);
+    const fd = openSync(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (isClosed) chmodSync(place, mode);
+    return createReadStream('', { fd, highWaterMark: SMALL });
+  }
+
+  /** Takes back the rights that a scan has given to the folders' owner. Then the tree is the version of the scan. */
+  seal(entries: Entry[]): void {
+    for (const entry of entries.toReversed()) {
+      if (entry.kind === 'directory' && (entry.mode & 0o700) !== 0o700) chmodSync(this.#place(entry.path), entry.mode);
+    }
+  }
+
+  /** The bytes and the number of entries by now, while a command runs. Links are not followed. */
+  async measure(): Promise<{ bytes: number; entries: number }> {
+    let [bytes, entries] = [0, 0];
+    for (const { name } of KEPT_FOLDERS) {
+      for await (const { stats } of walk(join(this.folder, name))) {
+        entries += 1;
+        // A file that was cut and one with holes count by what they take now; a scan counts their size.
+        if (stats.isFile()) bytes += Math.min(stats.size, stats.blocks * 512);
+      }
+    }
+    return { bytes, entries };
+  }
+}
+
+function isKept({ handle, stats }: DiskEntry): boolean {
+  if (stats.isSymbolicLink()) return isUtf8(readlinkSync(handle, 'buffer'));
+  return stats.isFile() || stats.isDirectory();
+}
+
+function statsOf(place: string): Stats | null {
+  return lstatSync(place, { throwIfNoEntry: false }) ?? null;
+}
+
+/** Reads a file of at most `SMALL` bytes in a tree in which nothing runs. */
+function readSmall(place: string): Buffer {
+  const fd = openSync(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Gives a name of a file with several names a file of its own. */
+function untie(place: string): void {
+  const copy = `${place.slice(0, place.lastIndexOf('/'))}/.${randomUUID()}`;
+  const { uid, gid, mode, atimeMs, mtimeMs } = lstatSync(place);
+  copyFileSync(place, copy, constants.COPYFILE_EXCL);
+  lchownSync(copy, uid, gid);
+  chmodSync(copy, mode & 0o777);
+  utimesSync(copy, atimeMs / 1000, (Math.floor(mtimeMs) + 0.0005) / 1000);
+  renameSync(copy, place);
+}
+
+function isUnchanged(known: Known, { ino, size, mtimeMs, ctimeMs }: Stats): boolean {
+  return known.ino === ino && known.size === size && known.mtimeMs === mtimeMs && known.ctimeMs === ctimeMs;
+}

@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+
+/** Where the bytes of a file are: from `offset` on in the object `pack`. */
+interface Place {
+  pack: string;
+  offset: number;
+}
+
+export interface FileEntry {
+  kind: 'file';
+  path: string;
+  /** Permission bits, at most 0o777. */
+  mode: number;
+  size: number;
+  /** Time of the last change, in ms since 1970. */
+  mtime: number;
+  /** Of the content, in hex. */
+  sha256: string;
+  /** Null for an empty file, and for a content that is not stored yet. */
+  at: Place | null;
+}
+
+interface FolderEntry {
+  kind: 'directory';
+  path: string;
+  mode: number;
+}
+
+interface LinkEntry {
+  kind: 'symlink';
+  path: string;
+  target: string;
+}
+
+export type Entry = FileEntry | FolderEntry | LinkEntry;
+
+/** One version of a tree: all that is kept of it but the contents of its files. */
+export interface Manifest {
+  /** In the order of the bytes of their paths. */
+  entries: Entry[];
+  /** The objects that hold the contents. */
+  packs: { key: string; size: number }[];
+  /** Marks of what was delivered, or refused, from the folder of outputs (`deliveryMark`), oldest first. */
+  delivered: string[];
+}
+
+export const EMPTY_MANIFEST: Manifest = { entries: [], packs: [], delivered: [] };
+
+/** Compares two texts by their bytes in UTF-8. JavaScript's own order differs where one has characters beyond U+FFFF. */
+export function comparePaths(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const x = a.charCodeAt(at);
+    const y = b.charCodeAt(at);
+    if (x === y) continue;
+    // Surrogates stand for characters that come after all others.
+    if (x >= 0xd800 && y >= 0xd800)
+      return (x >= 0xe000 ? x - 0x800 : x + 0x2000) - (y >= 0xe000 ? y - 0x800 : y + 0x2000);
+    return x - y;
+  }
+  return a.length - b.length;
+}
+
+export function isFile(entry: Entry): entry is FileEntry {
+  return entry.kind === 'file';
+}
+
+export function sizeOf(entries: Entry[]): { sizeBytes: number; fileCount: number } {
+  const files = entries.filter(isFile);
+  return { sizeBytes: files.reduce((sum, { size }) => sum + size, 0), fileCount: files.length };
+}
+
+/** Names a tree by all that is kept of it: two trees with the same digest are the same. */
+export function treeDigest(entries: Entry[]): string {
+  const hash = createHash('sha256');
+  for (const entry of entries) hash.update(`${JSON.stringify(factsOf(entry))}\n`);
+  return hash.digest('hex');
+}
+
+function factsOf(entry: Entry): unknown[] {
+  const { kind, path } = entry;
+  if (kind === 'symlink') return [kind, path, entry.target];
+  return kind === 'directory'
+    ? [kind, path, entry.mode]
+    : [kind, path, entry.mode, entry.size, entry.mtime, entry.sha256];
+}
+
+/** Names a content at a path: a content that was delivered from a path is not delivered from it again. */
+export function deliveryMark(path: string, sha256: string): string {
+  return createHash('sha256').update(`${path}\n${sha256}`).digest('base64url').slice(0, 16);
+}
+
+interface Changes {
+  created: string[];
+  modified: string[];
+  deleted: string[];
+}
+
+/** The paths that differ between two trees, in order. */
+export function diffEntries(before: Entry[], after: Entry[]): Changes {
+  const changes: Changes = { created: [], modified: [], deleted: [] };
+  let [i, j] = [0, 0];
+  while (i < before.length || j < after.length) {
+    const [old, now] = [before[i], after[j]];
+    const order = old === undefined ? 1 : now === undefined ? -1 : comparePaths(old.path, now.path);
+    if (order < 0) changes.deleted.push(old!.path);
+    else if (order > 0) changes.created.push(now!.path);
+    else if (!isSame(old!, now!)) changes.modified.push(now!.path);
+    if (order <= 0) i += 1;
+    if (order >= 0) j += 1;
+  }
+  return changes;
+}
+
+function isSame(a: Entry, b: Entry): boolean {
+  return JSON.stringify(factsOf(a)) === JSON.stringify(factsOf(b));
+}
+
+/** The stored form: gzip of JSON, in which a file names its pack by its place in the list of packs. */
+interface Stored {
+  packs: [key: string, size: number][];
+  entries: (
+    | [kind: 'f', path: string, mode: number, size: number, mtime: number, sha256: string, pack: number, offset: number]
+    | [kind: 'd', path: string, mode: number]
+    | [kind: 'l', path: string, target: string]
+  )[];
+  delivered: string[];
+}
+
+const zip = promisify(gzip);
+const unzip = promisify(gunzip);
+
+export async function encodeManifest({ entries, packs, delivered }: Manifest): Promise<Buffer> {
+  const numbers = new Map(packs.map(({ key }, index) => [key, index]));
+  const stored: Stored = {
+    packs: packs.map(({ key, size }) => [key, size]),
+    entries: entries.map((entry) => {
+      if (entry.kind === 'directory') return ['d', entry.path, entry.mode];
+      if (entry.kind === 'symlink') return ['l', entry.path, entry.target];
+      const { path, mode, size, mtime, sha256, at } = entry;
+      return ['f', path, mode, size, mtime, sha256, at === null ? -1 : numbers.get(at.pack)!, at?.offset ?? 0];
+    }),
+    delivered,
+  };
+  return zip(JSON.stringify(stored), { level: 1 });
+}
+
+export async function decodeManifest(bytes: Buffer): Promise<Manifest> {
+  const { packs, entries, delivered } = JSON.parse((await unzip(bytes)).toString()) as Stored;
+  return {
+    packs: packs.map(([key, size]) => ({ key, size })),
+    entries: entries.map((entry): Entry => {
+      if (entry[0] === 'd') return { kind: 'directory', path: entry[1], mode: entry[2] };
+      if (entry[0] === 'l') return { kind: 'symlink', path: entry[1], target: entry[2] };
+      const [, path, mode, size, mtime, sha256, pack, offset] = entry;
+      return { kind: 'file', path, mode, size, mtime, sha256, at: pack < 0 ? null : { pack: packs[pack]![0], offset } };
+    }),
+    delivered,
+  };
+}

@@ -1,0 +1,226 @@
+import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { Tree } from '../../../activities/sandbox/tree.js';
+import {
+  decodeManifest,
+  diffEntries,
+  EMPTY_MANIFEST,
+  encodeManifest,
+  treeDigest,
+  type Manifest,
+} from '../../../src/workspaces/manifest.js';
+import { storeContents } from '../../../src/workspaces/packs.js';
+import { openTestStorage, type TestStorage } from '../../support/storage.js';
+
+const NAMES = [
+  'a',
+  'a-b',
+  'a.txt',
+  'ä',
+  '😀',
+  '\uffee',
+  'with space',
+  'line\nfeed',
+  '\u001b[31m',
+  '-rf',
+  '*',
+  'b'.repeat(200),
+];
+const MAX_BYTES = 64 * 1024 * 1024;
+const { signal } = new AbortController();
+
+/** One change of a tree on disk. */
+interface Change {
+  kind: 'write' | 'append' | 'folder' | 'link' | 'tie' | 'remove' | 'mode' | 'time';
+  path: string[];
+  size: number;
+  mode: number;
+}
+
+const change: fc.Arbitrary<Change> = fc.record({
+  kind: fc.constantFrom('write', 'write', 'append', 'folder', 'link', 'tie', 'remove', 'mode', 'time'),
+  path: fc.array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 3 }),
+  size: fc.constantFrom(0, 1, 100, 5000, 300_000),
+  mode: fc.constantFrom(0o644, 0o755, 0o4755, 0o600, 0o000, 0o1777),
+});
+
+function apply(root: string, { kind, path, size, mode }: Change): void {
+  const place = join(root, ...path);
+  const bytes = Buffer.alloc(size, `${path.join()}${mode}${size}`);
+  try {
+    if (kind === 'folder') mkdirSync(place, { recursive: true });
+    else if (kind === 'remove') rmSync(place, { recursive: true });
+    else if (kind === 'mode') chmodSync(place, mode);
+    else if (kind === 'time') utimesSync(place, 1, 1_700_000_000 + size + 0.1234567);
+    else if (kind === 'link') symlinkSync(size > 100 ? '/etc/shadow' : path[0]!, place);
+    else if (kind === 'tie') linkSync(join(root, path[0]!), place);
+    else writeFileSync(place, bytes, { flag: kind === 'append' ? 'a' : 'w' });
+  } catch {
+    // Some changes are not possible in this tree.
+  }
+}
+
+/** All that is kept of a tree, as `tar` and `find` see it. */
+function kept({ folder }: Tree): string {
+  // The longest name of a header is 100 bytes; GNU's format has longer ones, too.
+  const tar =
+    'tar --format=gnu --sort=name --hard-dereference --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - -C "$1" . | sha256sum';
+  const sum = execFileSync('bash', ['-c', tar, 'sh', folder], { encoding: 'utf8' });
+  const find = execFileSync('find', [folder, '-type', 'f', '-printf', '%P %m %s %T@\\0'], { encoding: 'utf8' });
+  const files = find
+    .split('\0')
+    .map((line) => line.replace(/(\.\d{3})\d*$/, '$1'))
+    .sort();
+  return [sum, ...files].join('\n');
+}
+
+describe('a tree of a workspace', () => {
+  let test: TestStorage;
+  let folder: string;
+  let trees = 0;
+  beforeEach(() => {
+    test = openTestStorage();
+    folder = mkdtempSync(join(tmpdir(), 'trees-'));
+  });
+  afterEach(() => {
+    test.remove();
+    execFileSync('rm', ['-rf', folder]);
+  });
+
+  const newTree = (): Tree => {
+    const tree = new Tree(join(folder, String((trees += 1))), null);
+    tree.create();
+    return tree;
+  };
+  /** What a call does after its command: scans the tree, stores what is new, and seals the tree. */
+  const store = async (tree: Tree, base: Manifest): Promise<Manifest> => {
+    const { entries } = await tree.scan(MAX_BYTES);
+    const scanned = { entries, packs: [], delivered: base.delivered };
+    const contentOf = (path: string) => tree.contentOf(entries.find((entry) => entry.path === path) as never);
+    const { manifest } = await storeContents(test.storage, 'ses_1', { manifest: scanned, base }, contentOf);
+    tree.seal(entries);
+    return decodeManifest(await encodeManifest(manifest));
+  };
+  const restored = async (manifest: Manifest): Promise<Tree> => {
+    const tree = newTree();
+    await tree.restore(test.storage, manifest, signal);
+    return tree;
+  };
+
+  it('is restored elsewhere with the same contents, modes, links and times, after any changes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(change, { maxLength: 12 }), { maxLength: 4 }), async (rounds) => {
+        const tree = newTree();
+        let manifest = EMPTY_MANIFEST;
+        for (const changes of rounds) {
+          for (const one of changes) apply(join(tree.folder, 'workspace'), one);
+          manifest = await store(tree, manifest);
+          const copy = await restored(manifest);
+          expect(kept(copy)).to.equal(kept(tree));
+          const again = await copy.scan(MAX_BYTES);
+          expect(treeDigest(again.entries)).to.equal(treeDigest(manifest.entries));
+          expect(diffEntries(manifest.entries, again.entries)).to.deep.equal({
+            created: [],
+            modified: [],
+            deleted: [],
+          });
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('keeps the four folders apart, and nothing beside them', async () => {
+    const tree = newTree();
+    for (const name of ['home', 'outputs', 'tmp', 'workspace']) writeFileSync(join(tree.folder, name, 'x'), name);
+    writeFileSync(join(tree.folder, 'other'), 'x');
+    const { entries } = await store(tree, EMPTY_MANIFEST);
+    expect(entries.map(({ path }) => path)).to.deep.equal([
+      '/home/agent/x',
+      '/mnt/session/outputs/x',
+      '/tmp/x',
+      '/workspace/x',
+    ]);
+  });
+
+  it('counts and removes what is not kept: pipes, sockets, and names that are not UTF-8', async () => {
+    const tree = newTree();
+    const workspace = join(tree.folder, 'workspace');
+    execFileSync('mkfifo', [join(workspace, 'pipe')]);
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(join(workspace, 'socket'), resolve));
+    mkdirSync(Buffer.concat([Buffer.from(`${workspace}/`), Buffer.from([0xff])]));
+    symlinkSync(Buffer.from([0xfe]), join(workspace, 'link'));
+    writeFileSync(join(workspace, 'kept'), '');
+    const { entries, notKept } = await tree.scan(MAX_BYTES);
+    server.close();
+    expect(notKept).to.equal(4);
+    expect(entries.map(({ path }) => path)).to.deep.equal(['/workspace/kept']);
+    expect(readdirSync(workspace)).to.deep.equal(['kept']);
+  });
+
+  it('makes a file of each hard link and takes setuid bits away', async () => {
+    const tree = newTree();
+    const workspace = join(tree.folder, 'workspace');
+    writeFileSync(join(workspace, 'a'), 'one');
+    linkSync(join(workspace, 'a'), join(workspace, 'b'));
+    chmodSync(join(workspace, 'a'), 0o4755);
+    await store(tree, EMPTY_MANIFEST);
+    writeFileSync(join(workspace, 'b'), 'two');
+    expect(execFileSync('cat', [join(workspace, 'a')], { encoding: 'utf8' })).to.equal('one');
+    expect(execFileSync('stat', ['-c', '%a', join(workspace, 'a')], { encoding: 'utf8' })).to.equal('755\n');
+  });
+
+  it('is over its limit by bytes, by entries, by the length of a path, and by the size of a file with holes', async () => {
+    const isOver = async (fill: (workspace: string) => void, maxBytes = MAX_BYTES): Promise<boolean> => {
+      const tree = newTree();
+      fill(join(tree.folder, 'workspace'));
+      return (await tree.scan(maxBytes)).isOver;
+    };
+    expect(await isOver((at) => writeFileSync(join(at, 'a'), 'x'.repeat(100)), 100)).to.equal(false);
+    expect(await isOver((at) => writeFileSync(join(at, 'a'), 'x'.repeat(101)), 100)).to.equal(true);
+    expect(await isOver((at) => execFileSync('truncate', ['-s', '1G', join(at, 'a')]))).to.equal(true);
+    expect(await isOver((at) => execFileSync('bash', ['-c', 'mkdir {1..20001}'], { cwd: at }))).to.equal(true);
+    const deep = 'for i in {1..600}; do mkdir dd && cd dd || exit; done';
+    expect(await isOver((at) => execFileSync('bash', ['-c', deep], { cwd: at }))).to.equal(true);
+  });
+
+  it('refuses a version whose paths lead out of its folders', async () => {
+    const entry = { kind: 'directory', mode: 0o755 } as const;
+    for (const path of ['/workspace/../../../x', '/etc/x', '/workspace']) {
+      const failure = await restored({ ...EMPTY_MANIFEST, entries: [{ ...entry, path }] }).catch(
+        (error: unknown) => error,
+      );
+      expect((failure as Error).message).to.equal('a workspace names a path outside of its folders');
+    }
+  });
+
+  it('reads only files that may have changed', async () => {
+    const tree = newTree();
+    const file = join(tree.folder, 'workspace', 'a');
+    writeFileSync(file, 'one');
+    utimesSync(file, 1, 1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const before = await tree.scan(MAX_BYTES);
+    // The same size and the same time as before: only the time of the change tells.
+    writeFileSync(file, 'two');
+    utimesSync(file, 1, 1);
+    const after = await tree.scan(MAX_BYTES);
+    expect(diffEntries(before.entries, after.entries).modified).to.deep.equal(['/workspace/a']);
+  });
+});

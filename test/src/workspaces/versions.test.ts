@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { cleanStorage } from '../../../src/files/maintenance.js';
+import { softDeleteSession } from '../../../src/sessions/store.js';
+import { transaction } from '../../../src/db/transaction.js';
+import {
+  comparePaths,
+  diffEntries,
+  EMPTY_MANIFEST,
+  type FileEntry,
+  type Manifest,
+} from '../../../src/workspaces/manifest.js';
+import { contentsOf, PackReader, storeContents } from '../../../src/workspaces/packs.js';
+import {
+  commitVersion,
+  findWorkspace,
+  NEW_WORKSPACE,
+  readManifest,
+  storeManifest,
+  type Workspace,
+} from '../../../src/workspaces/store.js';
+import { openTestStorage, type TestStorage } from '../../support/storage.js';
+import { useDatabase, usePool } from '../../support/use.js';
+
+const SESSION = 'ses_1';
+const PROJECT = 'proj_1';
+
+const fileOf = (path: string, content: string): FileEntry => ({
+  kind: 'file',
+  path,
+  mode: 0o644,
+  size: Buffer.byteLength(content),
+  mtime: 0,
+  sha256: createHash('sha256').update(content).digest('hex'),
+  at: null,
+});
+
+describe('versions of a workspace', () => {
+  let test: TestStorage;
+  beforeEach(() => (test = openTestStorage()));
+  afterEach(() => test.remove());
+
+  const write = (files: Record<string, string>, base: Manifest = EMPTY_MANIFEST) => {
+    const entries = Object.entries(files).map(([path, content]) => fileOf(path, content));
+    const manifest = { entries: entries.sort((a, b) => comparePaths(a.path, b.path)), packs: [], delivered: [] };
+    return storeContents(test.storage, SESSION, { manifest, base }, (path) =>
+      Readable.from([Buffer.from(files[path]!)]),
+    );
+  };
+  const read = async (manifest: Manifest): Promise<Record<string, string>> => {
+    const reader = new PackReader(test.storage);
+    const found: Record<string, string> = {};
+    for (const content of contentsOf(manifest)) {
+      const bytes = Buffer.concat((await Readable.from(reader.read(content)).toArray()) as Buffer[]);
+      for (const { path } of content.files) found[path] = bytes.toString();
+    }
+    await reader.close();
+    return found;
+  };
+
+  it('store each content once, be it under another name or from another time', async () => {
+    const first = await write({ '/workspace/a': 'same', '/workspace/b': 'same', '/workspace/c': '' });
+    expect(first.written).to.equal(4);
+    const second = await write({ '/workspace/moved': 'same', '/workspace/new': 'more' }, first.manifest);
+    expect(second.written).to.equal(4);
+    expect(await read(second.manifest)).to.deep.equal({ '/workspace/moved': 'same', '/workspace/new': 'more' });
+  });
+
+  it('are read from at most 32 packs, of whose bytes at least half are used', async () => {
+    const files: Record<string, string> = { '/workspace/large': 'x'.repeat(50_000) };
+    let { manifest } = await write(files);
+    for (let round = 0; round < 100; round += 1) {
+      files[`/workspace/${round}`] = `content ${round}`;
+      if (round === 60) files['/workspace/large'] = 'small now';
+      ({ manifest } = await write(files, manifest));
+      const stored = manifest.packs.reduce((sum, { size }) => sum + size, 0);
+      const used = contentsOf(manifest).reduce((sum, { size }) => sum + size, 0);
+      expect(manifest.packs.length).to.be.at.most(32);
+      expect(used * 2).to.be.at.least(stored);
+    }
+    expect(await read(manifest)).to.deep.equal(files);
+  });
+
+  it('refuse a content that is not what its tree says', async () => {
+    const manifest = { entries: [fileOf('/workspace/a', 'before')], packs: [], delivered: [] };
+    const stored = storeContents(test.storage, SESSION, { manifest, base: EMPTY_MANIFEST }, () =>
+      Readable.from([Buffer.from('behind')]),
+    );
+    expect(await stored.catch((error: Error) => error.message)).to.equal('a file changed while it was stored');
+  });
+
+  it('name the paths that differ, in the order of their bytes', () => {
+    const paths = ['/workspace/a', '/workspace/a-b', '/workspace/a/b', '/workspace/\uffee', '/workspace/😀'];
+    expect(paths.toReversed().sort(comparePaths)).to.deep.equal(paths);
+    const before = [fileOf('/workspace/a', '1'), fileOf('/workspace/b', '1'), fileOf('/workspace/c', '1')];
+    const after = [fileOf('/workspace/a', '2'), fileOf('/workspace/b', '1'), fileOf('/workspace/d', '1')];
+    expect(diffEntries(before, after)).to.deep.equal({
+      created: ['/workspace/d'],
+      modified: ['/workspace/a'],
+      deleted: ['/workspace/c'],
+    });
+  });
+
+  describe('in the database', () => {
+    const database = useDatabase();
+    const db = usePool(database, 2);
+    beforeEach(async () => {
+      await db.query('DELETE FROM workspaces; DELETE FROM sessions; DELETE FROM projects; DELETE FROM project_storage');
+      await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
+      await db.query(
+        `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
+         VALUES ($2, $1, 'm', true, '{}', '{}')`,
+        [PROJECT, SESSION],
+      );
+    });
+
+    const commit = async (
+      base: Workspace,
+      manifest: Manifest | null,
+      cwd = '/workspace',
+      changesTree = true,
+    ): Promise<boolean> => {
+      const next = manifest && {
+        manifest,
+        changesTree,
+        manifestKey: await storeManifest(test.storage, SESSION, manifest),
+      };
+      return transaction(db, (tx) => commitVersion(tx, { sessionId: SESSION, projectId: PROJECT, base, cwd, next }));
+    };
+    const storage = async (): Promise<number> => {
+      const [row] = await db.query<{ bytes: number }[]>('SELECT bytes FROM project_storage');
+      return row?.bytes ?? 0;
+    };
+
+    it('follow one another: of two that began with the same version, one is stored', async () => {
+      const { manifest } = await write({ '/workspace/a': 'one' });
+      expect(await commit(NEW_WORKSPACE, manifest)).to.equal(true);
+      const first = await findWorkspace(db, SESSION);
+      expect(first).to.include({ version: 1, cwd: '/workspace' });
+      expect((await readManifest(test.storage, first.manifestKey)).entries).to.deep.equal(manifest.entries);
+
+      expect(await commit(NEW_WORKSPACE, manifest)).to.equal(false);
+      const both = await Promise.all([commit(first, manifest, '/tmp'), commit(first, manifest, '/workspace/x')]);
+      expect(both.toSorted()).to.deep.equal([false, true]);
+      expect((await findWorkspace(db, SESSION)).version).to.equal(2);
+    });
+
+    it('keep their number where only the working directory, or what was delivered, changes', async () => {
+      expect(await commit(NEW_WORKSPACE, null, '/tmp')).to.equal(true);
+      const moved = await findWorkspace(db, SESSION);
+      expect(moved).to.deep.equal({ version: 0, manifestKey: null, cwd: '/tmp' });
+      const { manifest } = await write({ '/workspace/a': 'one' });
+      expect(await commit(moved, manifest, '/tmp')).to.equal(true);
+      const first = await findWorkspace(db, SESSION);
+      expect(await commit(first, { ...manifest, delivered: ['x'] }, '/tmp', false)).to.equal(true);
+      const marked = await findWorkspace(db, SESSION);
+      expect(marked).to.include({ version: 1 }).and.not.include({ manifestKey: first.manifestKey });
+      expect(await commit(marked, null, '/workspace')).to.equal(true);
+      expect(await findWorkspace(db, SESSION)).to.deep.equal({ ...marked, cwd: '/workspace' });
+    });
+
+    it('count in the storage of the project, until their session is deleted; then maintenance removes their objects', async () => {
+      const { manifest } = await write({ '/workspace/a': 'twelve bytes', '/workspace/b': 'twelve bytes' });
+      await commit(NEW_WORKSPACE, manifest);
+      expect(await storage()).to.equal(24);
+      const smaller = await write({ '/workspace/a': 'twelve bytes' }, manifest);
+      await commit(await findWorkspace(db, SESSION), smaller.manifest);
+      expect(await storage()).to.equal(12);
+
+      const clean = () => cleanStorage(db, test.storage, { olderThanSeconds: -1, limit: 1000 });
+      // The first manifest.
+      expect(await clean()).to.include({ removedObjects: 1 });
+      expect(await read(smaller.manifest)).to.deep.equal({ '/workspace/a': 'twelve bytes' });
+      await transaction(db, (tx) => softDeleteSession(tx, SESSION));
+      expect(await storage()).to.equal(0);
+      expect(await clean()).to.include({ removedObjects: 2 });
+    });
+  });
+});
