@@ -17,7 +17,7 @@ import { createMaintenanceActivities } from './maintenance/index.js';
 import { createScheduleActivities } from './schedules/fire.js';
 import { createScheduleWorker } from './schedules/worker.js';
 import { startDeliveries } from './webhooks/worker.js';
-import { createTurnWorker, sharedOptions, versioned } from './worker-options.js';
+import { createTurnWorker, sharedOptions } from './worker-options.js';
 
 interface ProcessParts {
   /** What the activities of each lease share. */
@@ -47,7 +47,6 @@ export async function startWorkers({
   const { namespace } = temporalSettings();
   const lease = await takeWorkerLease({ workerId, databaseUrl, namespace, taskQueue }, log);
   const shared = sharedOptions(config, { connection, identity: workerId, tracing });
-  const upgraded = { ...shared, ...versioned(config, 'AUTO_UPGRADE') };
   const activitySlots = new ActivitySlots(config.workerMaxActivities);
   const deps = { ...parts, workflows, workerId, activitySlots };
   try {
@@ -58,12 +57,12 @@ export async function startWorkers({
     const worker = await createTurnWorker(shared, config, activities, activitySlots);
     const firing = { db, log, notifier, models: catalogue, workflows };
     const schedules = await createScheduleWorker(
-      upgraded,
+      shared,
       taskQueue,
       createScheduleActivities({ ...firing, catchupSeconds: config.scheduleCatchupSeconds }),
     );
     const deliveries = config.webhookDeliveries
-      ? await startDeliveries(upgraded, searchable, { config, db, backgroundPool, log, network })
+      ? await startDeliveries(shared, searchable, { config, db, backgroundPool, log, network })
       : null;
     const stopObserving = observeSlots(activitySlots);
     const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];

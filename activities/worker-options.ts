@@ -21,7 +21,7 @@ const FORCE_MS = 3000;
  */
 const WORKFLOW_TASKS = 100;
 
-/** Options shared by the workers of turns and of webhook deliveries. */
+/** Options that all workers share. */
 export function sharedOptions(
   config: Config,
   {
@@ -48,6 +48,7 @@ export function sharedOptions(
     stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     shutdownGraceTime: graceMs,
     shutdownForceTime: graceMs + FORCE_MS,
+    ...versioned(config),
   } satisfies Partial<WorkerOptions>;
 }
 
@@ -70,22 +71,17 @@ export function createTurnWorker(
     },
     // Each takes half a MiB. A turn that waits for an answer need not stay in memory: its history brings it back.
     maxCachedWorkflows: Math.max(WORKFLOW_TASKS, config.workerMaxActivities),
-    ...versioned(config, 'PINNED'),
   });
 }
 
-/**
- * A turn is pinned to the build that started it: it is short, and that build's workers are kept until it ends. A
- * delivery can last for days, so it continues on the next build.
- */
-export function versioned(
-  { workerDeployment }: Config,
-  defaultVersioningBehavior: 'PINNED' | 'AUTO_UPGRADE',
-): { workerDeploymentOptions?: WorkerDeploymentOptions } {
+/** The next task of each workflow goes to the current build, which can replay the histories of older ones (test/histories). */
+function versioned({ workerDeployment }: Config): { workerDeploymentOptions?: WorkerDeploymentOptions } {
   if (workerDeployment === null) return {};
   const { name, buildId } = workerDeployment;
   const version = { deploymentName: name, buildId };
-  return { workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior } };
+  return {
+    workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' },
+  };
 }
 
 function workflowOptions(tracing: TemporalTracing | null): Partial<WorkerOptions> {

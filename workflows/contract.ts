@@ -23,20 +23,20 @@ interface Continuation {
   step?: number;
   /** As the last run showed them; absent without any. */
   waiting?: WaitingMessages;
-  /** Indices of the calls of `step` whose servers have asked the person; absent without any. */
+  /** From an older build: indices of the calls of `step` whose servers have asked the person. */
   asking?: number[];
-  /** The run starts in the middle of the wait of `step`. */
+  /** From an older build: the run starts in the middle of the wait of `step` (old-wait.ts). */
   wait?: WaitingStep;
-  /** The run starts while `step` waits for a larger budget. */
+  /** From an older build: the run starts while `step` waits for a larger budget. */
   paused?: true;
 }
 
-export interface WaitingStep {
+interface WaitingStep {
   tools: string[];
   waiting: number[];
   /** Indices of the calls whose tasks are waited for before the answers. */
   tasks?: number[];
-  /** The MCP servers of these calls, by their indices. Older builds name none: each task is then polled alone. */
+  /** The MCP servers of these calls, by their indices. Where it is absent, each task is polled alone. */
   taskServers?: Record<number, string | undefined>;
   /** Servers may ask questions while the calls run. */
   mayAsk?: true;

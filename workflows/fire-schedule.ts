@@ -1,14 +1,10 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { proxyActivities, setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { ScheduleActivities } from '../activities/schedules/schedule-activities.js';
 import { scheduleTaskQueue, type FireScheduleInput } from './contract.js';
-import { isVersioned } from './versioning.js';
 
 /** Temporal sets it on the workflows that its schedules start. */
 const SCHEDULED_AT = defineSearchAttributeKey('TemporalScheduledStartTime', 'DATETIME');
-
-/** It keeps no state that another build could not go on with. */
-setWorkflowOptions(() => (isVersioned() ? { versioningBehavior: 'AUTO_UPGRADE' } : {}), fireSchedule);
 
 /** Starts the turn of a schedule's due time. Returns what came of it. */
 export async function fireSchedule({ scheduleId }: FireScheduleInput): Promise<string> {

@@ -1,26 +1,16 @@
-import {
-  continueAsNew,
-  proxyActivities,
-  setCurrentDetails,
-  setWorkflowOptions,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { continueAsNew, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type {
   MaintenanceActivities,
   MaintenanceCounts,
   MaintenancePosition,
 } from '../activities/maintenance/activities.js';
 import type { MaintenanceInput } from './contract.js';
-import { isVersioned } from './versioning.js';
 
 /** A step does a bounded amount of work. While the database is unreachable it is retried. */
 const { maintain } = proxyActivities<MaintenanceActivities>({
   startToCloseTimeout: '5 minutes',
   retry: { initialInterval: '1 s', maximumInterval: '1 minute', maximumAttempts: 20 },
 });
-
-/** A run may last for hours and must not keep the workers of an old build alive. */
-setWorkflowOptions(() => (isVersioned() ? { versioningBehavior: 'AUTO_UPGRADE' } : {}), maintenance);
 
 /** Runs a maintenance task step by step until nothing is left. Returns the counts of removed items. */
 export async function maintenance({

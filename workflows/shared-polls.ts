@@ -4,8 +4,8 @@ import type { PolledTasks } from '../activities/turn/turn-activities.js';
 /** Calls whose tasks begin within this time share the first poll. */
 const GATHER_TIME = '1 s';
 
-/** Why a task needs an activity of its own; `stopped`: the polls have stopped. */
-type Reason = keyof PolledTasks | 'stopped';
+/** Why a task needs an activity of its own. */
+type Reason = keyof PolledTasks;
 
 interface Waiting {
   resolve: (reason: Reason) => void;
@@ -19,7 +19,7 @@ interface Waiting {
 export class SharedPolls {
   readonly #waiting = new Map<number, Waiting>();
   #scope: CancellationScope | null = null;
-  #isRunning = false;
+  isRunning = false;
   #isStopped = false;
 
   constructor(private readonly poll: (indices: number[]) => Promise<PolledTasks>) {}
@@ -29,26 +29,26 @@ export class SharedPolls {
     const waiting = new Promise<Reason>((resolve, reject) => this.#waiting.set(index, { resolve, reject }));
     // An activity that is under way does not know the task: the next one does.
     this.#scope?.cancel();
-    if (!this.#isRunning) void this.#run();
+    if (!this.isRunning) void this.#run();
     return waiting;
   }
 
+  /** Ends the polls, as on replay of an older build's run (old-wait.ts). */
   stop(): void {
     this.#isStopped = true;
     this.#scope?.cancel();
   }
 
   async #run(): Promise<void> {
-    this.#isRunning = true;
+    this.isRunning = true;
     try {
       await sleep(GATHER_TIME);
       while (this.#waiting.size > 0 && !this.#isStopped) await this.#poll();
-      this.#leave([...this.#waiting.keys()], 'stopped');
     } catch (error) {
       for (const { reject } of this.#waiting.values()) reject(error);
       this.#waiting.clear();
     } finally {
-      this.#isRunning = false;
+      this.isRunning = false;
     }
   }
 

@@ -1,6 +1,5 @@
-import { ActivityCancellationType, CancellationScope, condition, proxyActivities, sleep } from '@temporalio/workflow';
+import { ActivityCancellationType, CancellationScope, condition, proxyActivities } from '@temporalio/workflow';
 import type { EndedTask, TurnActivities } from '../activities/turn/turn-activities.js';
-import type { WaitingStep } from './contract.js';
 import { SharedPolls } from './shared-polls.js';
 import type { WaitsFor } from './waits-for.js';
 
@@ -29,41 +28,34 @@ export interface TaskCall {
   tool: string;
   /** Its MCP server. Without it, for a call of an older build, its task is polled alone. */
   serverId: string | undefined;
-  longWaitMs: number;
 }
 
 export class TaskWaits {
-  /** True once the waits have stopped because they should go on in a new run. */
-  isLong = false;
-  /** The calls whose tasks have not ended, with their MCP servers. */
-  readonly #open = new Map<number, string | undefined>();
+  /** The calls whose tasks have not ended. */
+  readonly #open = new Set<number>();
   readonly #shared = new Map<string, SharedPolls>();
   readonly #scopes = new Set<CancellationScope>();
   #cancels: Promise<void>[] = [];
-  #hasClock = false;
+  /** Polls begin no more: the run of an older build ends (old-wait.ts). */
+  #isStopped = false;
   /** Tasks that have ended and whose results are read. */
   #ending = 0;
 
   constructor(
     private readonly turnId: string,
     private readonly waitsFor: WaitsFor,
-    /** False in a run that began in the middle of a wait: it stays until the wait is over. */
-    private readonly mayContinue: boolean,
-    /** True while the workflow has other activities, which a new run would lose. */
-    private readonly isBusy: () => boolean,
   ) {}
 
-  async wait(call: TaskCall): Promise<EndedTask | null> {
-    const { index, serverId, longWaitMs } = call;
-    this.#open.set(index, serverId);
+  /** @param onBegin runs before the first poll */
+  async wait(call: TaskCall, onBegin: () => void): Promise<EndedTask> {
+    const { index, serverId } = call;
+    this.#open.add(index);
     this.waitsFor.task(true);
-    this.#startClock(longWaitMs);
+    onBegin();
     const reason = serverId === undefined ? 'asking' : await this.#pollTogether(call, serverId);
-    if (reason === 'stopped') return null;
     if (reason === 'asking') return this.#pollAlone(call);
-    const isFree = (): boolean => this.#ending < PARALLEL_RESULTS || this.isLong;
+    const isFree = (): boolean => this.#ending < PARALLEL_RESULTS;
     while (!isFree()) await condition(isFree);
-    if (this.isLong) return null;
     this.#ending += 1;
     return this.#pollAlone(call).finally(() => (this.#ending -= 1));
   }
@@ -77,7 +69,7 @@ export class TaskWaits {
     return shared.wait(index);
   }
 
-  async #pollAlone({ step, index, tool }: TaskCall): Promise<EndedTask | null> {
+  async #pollAlone({ step, index, tool }: TaskCall): Promise<EndedTask> {
     const { turnId } = this;
     const { pollTask } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `task of ${tool}` });
     for (;;) {
@@ -92,10 +84,10 @@ export class TaskWaits {
       } catch (error) {
         // Stopped by `askAgain`. How the attempt ended then says nothing: its worker may have died, or found the task open.
         if (!scope.consideredCancelled || CancellationScope.current().consideredCancelled) throw error;
-        if (this.isLong) return null;
       } finally {
         this.#scopes.delete(scope);
       }
+      if (this.#isStopped) return new Promise(() => undefined);
     }
   }
 
@@ -110,13 +102,17 @@ export class TaskWaits {
 
   /** The calls whose tasks have not ended. */
   get open(): number[] {
-    return [...this.#open.keys()];
+    return [...this.#open];
   }
 
-  /** Of these calls, those that the next run waits for. */
-  forNextRun(calls: number[]): Pick<WaitingStep, 'tasks' | 'taskServers'> {
-    const tasks = calls.filter((index) => this.#open.has(index));
-    return { tasks, taskServers: Object.fromEntries(tasks.map((index) => [index, this.#open.get(index)])) };
+  stop(): void {
+    this.#isStopped = true;
+    for (const shared of this.#shared.values()) shared.stop();
+    this.askAgain();
+  }
+
+  isPolling(): boolean {
+    return this.#scopes.size > 0 || [...this.#shared.values()].some(({ isRunning }) => isRunning);
   }
 
   /** Before the workflow ends: has the servers cancel the tasks that are left, and waits for all such requests. */
@@ -128,24 +124,5 @@ export class TaskWaits {
   /** Tried for a while. A server that is away keeps its task until its time to live is over. */
   #cancelOnServers(): Promise<void> {
     return CancellationScope.nonCancellable(() => cancelTasks({ turnId: this.turnId })).catch(() => undefined);
-  }
-
-  #startClock(longWaitMs: number): void {
-    if (!this.mayContinue || this.#hasClock) return;
-    this.#hasClock = true;
-    // It fails only when the workflow is cancelled.
-    void this.#stopAfter(longWaitMs).catch(() => undefined);
-  }
-
-  async #stopAfter(longWaitMs: number): Promise<void> {
-    do await sleep(longWaitMs);
-    while (this.isBusy());
-    if (this.#open.size === 0) {
-      this.#hasClock = false;
-      return;
-    }
-    this.isLong = true;
-    for (const shared of this.#shared.values()) shared.stop();
-    this.askAgain();
   }
 }

@@ -1,9 +1,9 @@
-import { workflowInfo } from '@temporalio/workflow';
+import { makeContinueAsNewFunc, workflowInfo } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
 import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
 import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
-import { continueAsNew } from './new-run.js';
+import { OldWait } from './old-wait.js';
 import { TaskWaits } from './tasks.js';
 import { turnActivities } from './turn-activities.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
@@ -17,6 +17,7 @@ export class TurnRun {
   readonly summary = { state: null as TurnState | null, stop_reason: null as EndedTurn['stopReason'], steps: 0 };
   readonly #signals: { received: number };
   readonly tasks: TaskWaits;
+  readonly oldWait: OldWait;
   readonly #waitsFor: WaitsFor;
   readonly #details: Details;
   #step: number;
@@ -32,7 +33,12 @@ export class TurnRun {
     this.#setRemaining(input.remainingMs);
     this.#tools = input.wait?.tools ?? [];
     this.#waitsFor = new WaitsFor(input.searchable ?? false, input.asking);
-    this.tasks = new TaskWaits(input.id, this.#waitsFor, input.wait === undefined, () => this.#running.size > 0);
+    this.tasks = new TaskWaits(input.id, this.#waitsFor);
+    this.oldWait = new OldWait(
+      this.tasks,
+      () => this.#running.size > 0,
+      () => this.#continueAsNew(),
+    );
     this.#waitsFor.listen({
       isOpen: ({ step, index }) => step === this.#step && (this.#running.has(index) || this.tasks.isOpen(index)),
       onAsking: (asking) => this.#details.showQuestions(formatToolNames(this.#tools, asking), asking.length),
@@ -47,7 +53,7 @@ export class TurnRun {
     await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId });
   }
 
-  /** Makes the model call of the step. A run that began in the middle of a wait goes on with that step's calls. */
+  /** Makes the model call of the step. The second run of an old wait continues with the calls of its step instead. */
   async callModel(): Promise<ModelOutcome> {
     const outcome =
       this.input.wait === undefined ? await this.#model() : ({ kind: 'tools', ...this.input.wait } as const);
@@ -59,7 +65,7 @@ export class TurnRun {
     return outcome;
   }
 
-  /** Runs the calls of the step that need no answer. In a run that began in the middle of a wait, those with a task. */
+  /** Runs the calls of the step that need no answer. In the second run of an old wait these have run, or have a task. */
   async runTools(outcome: OpenStep): Promise<void> {
     if (outcome.kind === 'again') return;
     const { tools, waiting } = outcome;
@@ -67,7 +73,6 @@ export class TurnRun {
     const { tasks = [], taskServers } = this.input.wait ?? {};
     await Promise.all(tasks.map((index) => this.#waitForTask(tools, index, taskServers?.[index])));
     if (this.input.wait === undefined && free.length > 0) await this.#call(tools, free, outcome.mayAsk === true);
-    if (this.tasks.isLong) await this.#continueWait({ ...outcome, tasks: free });
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
@@ -81,18 +86,15 @@ export class TurnRun {
       call: (indices) => this.#call(tools, indices, outcome.mayAsk === true),
       show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
       waitsFor: this.#waitsFor,
-      isLong: () => this.tasks.isLong,
-      mayContinue: this.input.wait === undefined,
+      endsAtTimer: (step) => this.input.wait === undefined && this.oldWait.endsAtTimer(step),
     });
-    return result === 'long' ? this.#continueWait({ ...outcome, tasks: undefined }) : result;
+    return result === 'replaced' ? this.#continueAsNew() : result;
   }
 
-  /** Goes on with the next step: in a new run if this one is long, is replaced, or began in the middle of a wait. */
+  /** Begins the next step: in a new run if Temporal suggests it, or if this is the second run of an old wait. */
   async nextStep(): Promise<void> {
     this.#step += 1;
-    const { continueAsNewSuggested, targetWorkerDeploymentVersionChanged: isReplaced } = workflowInfo();
-    const isDue = this.input.wait !== undefined || continueAsNewSuggested || isReplaced;
-    if (isDue) await this.#continueAsNew({ step: this.#step, wait: undefined });
+    if (this.input.wait !== undefined || workflowInfo().continueAsNewSuggested) await this.#continueAsNew();
   }
 
   /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
@@ -129,7 +131,7 @@ export class TurnRun {
     return outcome;
   }
 
-  /** Waits for a larger budget. A run that began in the middle of this wait goes on in a new one. */
+  /** Waits for a larger budget. Returns null when the model call may be made. */
   async #waitForBudget(): Promise<EndedTurn | null> {
     const result = await waitForBudget({
       signals: this.#signals,
@@ -137,11 +139,8 @@ export class TurnRun {
       setRemaining: (ms) => this.#setRemaining(ms),
       show: () => this.#details.show(`${this.#progress}: waits for a larger budget`),
       waitsFor: this.#waitsFor,
-      mayContinue: !this.input.paused,
     });
-    if (result === 'long') return this.#continueAsNew({ step: this.#step, paused: true });
-    if (result !== 'over') return result;
-    return this.input.paused ? this.#continueAsNew({ step: this.#step }) : null;
+    return result === 'over' ? null : result;
   }
 
   async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
@@ -166,13 +165,15 @@ export class TurnRun {
   }
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
-  async #waitForTask(tools: string[], index: number, serverId?: string, longWaitMs = Infinity): Promise<void> {
-    const waiting = this.tasks.wait({ step: this.#step, index, tool: tools[index]!, serverId, longWaitMs });
+  async #waitForTask(tools: string[], index: number, serverId?: string, longWaitMs?: number): Promise<void> {
+    const task = { step: this.#step, index, tool: tools[index]!, serverId };
+    const waiting = this.tasks.wait(task, () => {
+      if (this.input.wait === undefined) this.oldWait.startTimer(longWaitMs);
+    });
     this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.tasks.open)}`);
-    const ended = await waiting;
-    if (ended === null) return;
+    const { remainingMs } = await waiting;
     this.#waitsFor.endQuestions(index);
-    this.#setRemaining(ended.remainingMs);
+    this.#setRemaining(remainingMs);
   }
 
   #setRemaining(ms: number): void {
@@ -183,15 +184,12 @@ export class TurnRun {
     return turnActivities(summary, this.#deadline - Date.now(), mayAsk);
   }
 
-  #continueWait({ tools, waiting, tasks, mayAsk }: NonNullable<TurnInput['wait']>): Promise<never> {
-    const wait = { tools, waiting, ...(tasks && this.tasks.forNextRun(tasks)), ...(mayAsk && { mayAsk }) };
-    return this.#continueAsNew({ step: this.#step, wait });
-  }
-
-  #continueAsNew(next: Required<Pick<TurnInput, 'step'>> & Pick<TurnInput, 'wait' | 'paused'>): Promise<never> {
+  /** Continues at the step in a new run. Its activities find what is stored of the step already. */
+  #continueAsNew(): Promise<never> {
     const remainingMs = Math.max(0, this.#deadline - Date.now());
-    const [waiting, asking] = [this.#details.counts, this.#waitsFor.asking];
-    return continueAsNew({ ...this.input, paused: undefined, ...next, remainingMs, waiting, asking });
+    const { wait: _wait, paused: _paused, asking: _asking, ...input } = this.input;
+    const next: TurnInput = { ...input, step: this.#step, remainingMs, waiting: this.#details.counts };
+    return makeContinueAsNewFunc<(input: TurnInput) => Promise<unknown>>()(next);
   }
 
   get #progress(): string {

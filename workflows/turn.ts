@@ -6,18 +6,14 @@ import {
   patched,
   proxyActivities,
   setCurrentDetails,
-  setWorkflowOptions,
   sleep,
   TemporalFailure,
   TimeoutFailure,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
 import type { TurnFailureType } from '../src/events/fields.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type TurnInput } from './contract.js';
-import { isVersioned } from './versioning.js';
-import { LONG_WAIT } from './new-run.js';
 import { TurnRun } from './turn-run.js';
 
 const { finishTurn } = proxyActivities<TurnActivities>({
@@ -32,21 +28,11 @@ const CANCEL_CAP = '15 s';
 /** How long a workflow whose turn was cancelled first waits for the cancel request, which the same POST cancel sends. */
 const CANCEL_REQUEST_TIMEOUT = '30 s';
 
-/**
- * A turn stays on the build that started it, so that its code does not change. The exception is the run of a long wait,
- * which would keep an old build alive for days: its history is short, and any build can replay it
- * (docs/operations/workflow-changes.md).
- */
-setWorkflowOptions(
-  () => (workflowInfo().memo?.[LONG_WAIT] === true && isVersioned() ? { versioningBehavior: 'AUTO_UPGRADE' } : {}),
-  turn,
-);
-
 /** One turn, to its end. The last model call ends it; if it was cancelled or has failed, `finishTurn` does. */
 export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
   const run = new TurnRun(input);
   try {
-    await abandonAfterCancel(play(run));
+    await abandonAfterCancel(Promise.race([play(run), run.oldWait.end]));
     await run.tasks.close();
   } catch (error) {
     if (!(error instanceof TemporalFailure)) throw error;

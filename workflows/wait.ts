@@ -1,5 +1,5 @@
 import { condition, defineSignal, proxyLocalActivities, setHandler } from '@temporalio/workflow';
-import type { EndedTurn, TurnActivities } from '../activities/turn/turn-activities.js';
+import type { AdvancedWait, EndedTurn, TurnActivities } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL } from './contract.js';
 import type { WaitsFor } from './waits-for.js';
 
@@ -29,18 +29,16 @@ interface Wait {
   /** Shows the open calls in the workflow's current details. */
   show: (open: number[]) => void;
   waitsFor: WaitsFor;
-  /** True once the wait for tasks of answered calls should continue as new. */
-  isLong: () => boolean;
-  /** False in a run that started in the middle of the wait: it stays until the wait is over. */
-  mayContinue: boolean;
+  /** True if a history of an older build ends the run when the timer has fired (old-wait.ts). */
+  endsAtTimer: (step: AdvancedWait) => boolean;
 }
 
 /**
  * Waits until every call of the step is closed. A call runs as soon as its answer arrives; no activity runs while the
  * turn waits. A signal or timer only triggers a read: the turn's rows decide what happens next.
- * Returns `long` if the rest of the wait should continue as new.
+ * Returns `replaced` if a new run of the workflow takes over.
  */
-export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | 'long'> {
+export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | 'replaced'> {
   const taken = new Set<number>();
   const work: Promise<void>[] = [];
   const state = { active: 0, failed: false };
@@ -62,15 +60,11 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
       if (step.open.length === 0) break;
       wait.show(step.open);
       wait.waitsFor.answer(true);
-      const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
-      const stops = (): boolean => state.failed || (wait.isLong() && state.active === 0);
-      const awoken = await condition(() => wait.signals.received > seen || stops(), pauseMs);
+      const awoken = await condition(() => wait.signals.received > seen || state.failed, step.expiresInMs);
       if (state.failed) break;
-      if (wait.isLong() && state.active === 0) return 'long';
-      if (!awoken && state.active === 0 && pauseMs < step.expiresInMs) return 'long';
+      if (!awoken && state.active === 0 && wait.endsAtTimer(step)) return 'replaced';
     }
     await Promise.all(work);
-    if (wait.isLong()) return 'long';
   } finally {
     // After a cancel request the running calls end first.
     await Promise.allSettled(work);
@@ -80,12 +74,12 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
 }
 
 /** A step whose model call waits for a larger budget. */
-interface BudgetWait extends Pick<Wait, 'signals' | 'place' | 'setRemaining' | 'waitsFor' | 'mayContinue'> {
+interface BudgetWait extends Pick<Wait, 'signals' | 'place' | 'setRemaining' | 'waitsFor'> {
   show: () => void;
 }
 
 /** Waits until the budget changes, as `waitForAnswers` waits for answers. */
-export async function waitForBudget(wait: BudgetWait): Promise<'over' | 'long' | EndedTurn> {
+export async function waitForBudget(wait: BudgetWait): Promise<'over' | EndedTurn> {
   for (;;) {
     const seen = wait.signals.received;
     const step = await advanceBudget(wait.place);
@@ -94,9 +88,7 @@ export async function waitForBudget(wait: BudgetWait): Promise<'over' | 'long' |
     if (step.kind === 'over') break;
     wait.show();
     wait.waitsFor.answer(true);
-    const pauseMs = wait.mayContinue ? Math.min(step.expiresInMs, step.longWaitMs) : step.expiresInMs;
-    const awoken = await condition(() => wait.signals.received > seen, Math.max(1, pauseMs));
-    if (!awoken && pauseMs < step.expiresInMs) return 'long';
+    await condition(() => wait.signals.received > seen, Math.max(1, step.expiresInMs));
   }
   wait.waitsFor.answer(false);
   return 'over';

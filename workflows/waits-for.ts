@@ -38,11 +38,6 @@ export class WaitsFor {
     });
   }
 
-  /** For the next run; undefined without any. */
-  get asking(): number[] | undefined {
-    return this.#asking.size > 0 ? [...this.#asking] : undefined;
-  }
-
   answer(waits: boolean): void {
     this.#answer = waits;
     this.#update();

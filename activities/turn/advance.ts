@@ -10,10 +10,10 @@ import type { TurnActivities } from './turn-activities.js';
 /** Both are local activities, so that a turn that waits for days occupies no activity slot. */
 export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
   return async ({ turnId, step }) => {
-    const { actionTimeoutSeconds, longWaitSeconds } = deps.config;
+    const { actionTimeoutSeconds } = deps.config;
     try {
       const { runningMs, ...wait } = await advance(deps, turnId, step, actionTimeoutSeconds);
-      return { ...wait, remainingMs: remainingMs(deps, runningMs), longWaitMs: longWaitSeconds * 1000 };
+      return { ...wait, remainingMs: remainingMs(deps, runningMs) };
     } catch (error) {
       if (error instanceof TurnEndedError) return null;
       throw error;
@@ -31,7 +31,6 @@ export function advanceBudget(deps: ActivityDeps): TurnActivities['advanceBudget
         kind: expiresInMs === null ? 'over' : 'waits',
         expiresInMs: expiresInMs ?? 0,
         remainingMs: remainingMs(deps, runningMs),
-        longWaitMs: deps.config.longWaitSeconds * 1000,
       };
     } catch (error) {
       if (!(error instanceof TurnEndedError)) throw error;

@@ -30,8 +30,7 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
-      const openTask = () =>
-        ({ kind: 'task', ...serverOf(turn, call), longWaitMs: deps.config.longWaitSeconds * 1000 }) as const;
+      const openTask = () => ({ kind: 'task', ...serverOf(turn, call) }) as const;
       if (call.state === 'task') return openTask();
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (call.action !== null && call.action.state !== 'allowed') {

@@ -62,14 +62,14 @@ interface OpenTask {
   kind: 'task';
   /** Its MCP server; undefined if the turn no longer offers the tool. */
   serverId?: string;
-  /** After this time the wait continues as new. */
-  longWaitMs: number;
+  /** In histories of older builds: after this time the run ended (workflows/old-wait.ts). */
+  longWaitMs?: number;
 }
 
 export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
   remainingMs: number;
-  /** After this time the wait continues as new. */
-  longWaitMs: number;
+  /** In histories of older builds: after this time the run ended (workflows/old-wait.ts). */
+  longWaitMs?: number;
 }
 
 /** `compact`: the request would not fit, earlier turns must be summarised first. */
@@ -96,8 +96,6 @@ export interface AdvancedBudget {
   /** Until the wait expires; 0 if it is over. */
   expiresInMs: number;
   remainingMs: number;
-  /** After this time the wait continues as new. */
-  longWaitMs: number;
 }
 
 export type EndedTurn = Extract<StepOutcome, { kind: 'ended' }>;

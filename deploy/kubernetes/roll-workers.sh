@@ -1,6 +1,6 @@
 #!/bin/sh
-# Rolls out one build of the workers: starts it beside the older ones, makes it the version of new turns, and removes each
-# older build once Temporal calls it drained. Run it again to remove builds that had not drained yet.
+# Rolls out one build of the workers: starts it beside the older ones, makes it the version of all turns, and removes each
+# older build once Temporal calls it drained, some minutes later. Run it again to remove builds that had not drained yet.
 #
 #   deploy/kubernetes/roll-workers.sh BUILD sha256:DIGEST
 #
@@ -24,6 +24,6 @@ for deployment in $(kubectl -n "$namespace" get deployments -l app=worker -o nam
     *'"drainageStatus": "drained"'* | *'"drainageStatus":"drained"'*)
       kubectl -n "$namespace" delete deployment,poddisruptionbudget,scaledobject -l "app=worker,build=$old"
       ;;
-    *) echo "worker-$old still has turns: it stays. Run this script again later." ;;
+    *) echo "worker-$old is not drained yet: it stays. Run this script again later." ;;
   esac
 done

@@ -73,8 +73,6 @@ export const API = {
 
 // oxfmt-ignore
 export const WORKER = {
-  LONG_WAIT_SECONDS: { ...seconds, default: 60,
-    description: 'after this long a wait for an answer goes on in a workflow run that any build may take: [workflow-changes](operations/workflow-changes.md)' },
   ACTION_TIMEOUT_SECONDS: { ...seconds, default: 86_400, maximum: 31_536_000,
     description: 'how long a call waits for a person or for the client that runs it' },
   ELICITATION_TIMEOUT_SECONDS: { ...seconds, default: 600, maximum: 31_536_000,

@@ -60,7 +60,7 @@ describe('a deploy', () => {
     await system.verify();
   });
 
-  it('pins turns to the build that began them, where versioning is on', async () => {
+  it('runs turns on the build that is current, where versioning is on', async () => {
     const { client } = system;
     await Promise.all(system.workers.map((worker) => worker.stop()));
     const deployment = `deployment-${system.apis[0]!.env.TASK_QUEUE}`;

@@ -39,21 +39,6 @@ describe('kept histories', () => {
     expect([...(await replay([{ workflowId: 'changed', history }])).keys()]).to.deep.equal(['changed']);
   });
 
-  // The server of the tests does not send this flag yet: the history ends as on a server that does.
-  it('ends a run at the end of a step when another build has become the current one', async () => {
-    const history = load('tools.json');
-    const [continued] = load('continue-as-new-1.json').events.slice(-1);
-    const modelCalls = history.events.flatMap(({ activityTaskScheduledEventAttributes: scheduled }, index) =>
-      scheduled?.activityType.name === 'callModel' ? [index] : [],
-    );
-    const endOfStep = modelCalls[1]! - 1;
-    history.events[endOfStep - 1].workflowTaskStartedEventAttributes.targetWorkerDeploymentVersionChanged = true;
-    history.events.splice(endOfStep + 1, Infinity, { ...continued, eventId: String(endOfStep + 2) });
-    expect([...(await replay([{ workflowId: 'replaced', history }]))]).to.deep.equal([]);
-    history.events[endOfStep - 1].workflowTaskStartedEventAttributes.targetWorkerDeploymentVersionChanged = false;
-    expect((await replay([{ workflowId: 'not replaced', history }])).size).to.equal(1);
-  });
-
   for (const name of kept) {
     it(`${name} carries no content`, () => {
       const text = textOfHistory(load(name));

@@ -124,12 +124,6 @@ export const TASK_PATHS: Path[] = [
     name: 'call-asks-shown',
     play: askInCall,
   },
-  {
-    name: 'task-long-wait',
-    runs: 3,
-    options: { config: { longWaitSeconds: 1 } },
-    play: (scene) => completeAfter(scene, 4),
-  },
   // The others are from before one activity polled all tasks of a server.
   {
     name: 'tasks-together',
@@ -142,11 +136,5 @@ export const TASK_PATHS: Path[] = [
   {
     name: 'tasks-together-asks',
     play: askInTask,
-  },
-  {
-    name: 'tasks-together-long-wait',
-    runs: 3,
-    options: { config: { longWaitSeconds: 1 } },
-    play: (scene) => completeAfter(scene, 4),
   },
 ];

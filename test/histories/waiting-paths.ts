@@ -77,16 +77,4 @@ export const WAITING_PATHS: Path[] = [
       return endOf(scene, sessionId);
     },
   },
-  {
-    name: 'long-wait',
-    runs: 3,
-    options: { config: { longWaitSeconds: 1 } },
-    async play(scene) {
-      const sessionId = await waitingTurn(scene);
-      await new Promise((resolve) => setTimeout(resolve, 2500));
-      const answers = [confirmation('toolu_1', 'allow'), customResult('toolu_2', SECRET)];
-      await sendAnswers(scene.service, sessionId, answers);
-      return endOf(scene, sessionId);
-    },
-  },
 ];

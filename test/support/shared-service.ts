@@ -16,7 +16,6 @@ const LENT_SETTINGS = [
   'actionTimeoutSeconds',
   'elicitationTimeoutSeconds',
   'fallbackAfterSeconds',
-  'longWaitSeconds',
   'modelIdleSeconds',
   'modelRetrySeconds',
   'taskTimeoutSeconds',
