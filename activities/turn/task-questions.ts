@@ -1,4 +1,3 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   closeElicitations,
   markDelivered,
@@ -10,7 +9,8 @@ import type { McpConnection } from '../../src/mcp/client.js';
 import { withDeadline } from '../../src/mcp/deadline.js';
 import { readQuestion, type QuestionHandler } from '../../src/mcp/questions.js';
 import { getTaskResult } from '../../src/mcp/tasks.js';
-import { shortLimits } from '../../src/mcp/wire/answer-limits.js';
+import { shortLimits } from '../../src/mcp/transport/answer-limits.js';
+import { HttpStatusError } from '../../src/mcp/transport/errors.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
 import type { CallPlace } from '../../src/steps/task-call.js';
 import type { ActivityDeps } from '../deps.js';
@@ -39,7 +39,7 @@ export async function deliverAnswers(
 ): Promise<void> {
   for (const { id, requestId, answer } of undelivered) {
     await connection.answer(JSON.parse(requestId) as number | string, { ...answer }).catch((error: unknown) => {
-      if (!(error instanceof StreamableHTTPError) || (error.code ?? 0) < 400 || (error.code ?? 0) >= 500) throw error;
+      if (!(error instanceof HttpStatusError) || error.status < 400 || error.status >= 500) throw error;
     });
     await markDelivered(deps.db, id);
   }

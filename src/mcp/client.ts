@@ -1,17 +1,14 @@
 import { VERSION } from '../platform/version.js';
 import { setTimeout } from 'node:timers/promises';
 import { MAX_OPEN_QUESTIONS } from '../forms/limits.js';
-import { unlessLate } from '../platform/limited-wait.js';
+import { unlessAborted, unlessLate } from '../platform/limited-wait.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ResultSchema, type ServerCapabilities } from '@modelcontextprotocol/sdk/types.js';
-import { limitedFetch, type FetchOptions } from './limited-fetch.js';
-import { McpRequest, type RequestOptions } from './mcp-request.js';
-import type { OnLarge } from './wire/answer-body.js';
+import type { ServerCapabilities } from '@modelcontextprotocol/sdk/types.js';
 import { answerQuestions, QUESTION_CAPABILITIES, type QuestionHandler } from './questions.js';
-import { requestError } from './request-error.js';
+import type { OnLarge } from './transport/answer-body.js';
+import { callLimits, shortLimits } from './transport/answer-limits.js';
+import { McpTransport, type TransportOptions } from './transport/transport.js';
 import { uncompiled } from './uncompiled.js';
-import { callLimits, shortLimits } from './wire/answer-limits.js';
 import { ignored } from '../platform/ignored.js';
 
 /** The maximum of setTimeout, so that the SDK's own timeout never fires. Callers limit the time by their signals. */
@@ -24,8 +21,7 @@ const GOODBYE_TIMEOUT_MS = 1000;
 /** Keys in `_meta` of a call. They are equal for every attempt, so that a server can detect a repetition. */
 const IDEMPOTENCY_META = 'agent-session-service/idempotency-key';
 
-export interface ConnectionOptions extends FetchOptions {
-  url: URL;
+export interface ConnectionOptions extends Omit<TransportOptions, 'maxQuestions'> {
   /** Answers what the server asks. Undefined: the client does not offer to be asked. */
   onQuestion?: QuestionHandler | undefined;
 }
@@ -47,8 +43,7 @@ export interface McpSession {
 
 export class McpConnection {
   readonly #client: Client;
-  #onListen: () => void = () => undefined;
-  readonly #transport: StreamableHTTPClientTransport;
+  readonly #transport: McpTransport;
 
   private constructor(
     readonly options: ConnectionOptions,
@@ -58,33 +53,24 @@ export class McpConnection {
     const capabilities = onQuestion === undefined ? {} : QUESTION_CAPABILITIES;
     this.#client = new Client({ name: 'agent-session-service', version: VERSION }, { capabilities, ...uncompiled });
     if (onQuestion !== undefined) answerQuestions(this.#client, onQuestion);
-    this.#transport = new StreamableHTTPClientTransport(options.url, {
-      ...(session !== undefined && { sessionId: session.id }),
-      requestInit: { headers: { 'User-Agent': 'agent-session-service' } },
-      fetch: limitedFetch({
-        ...options,
-        maxQuestions: onQuestion === undefined ? 0 : MAX_OPEN_QUESTIONS,
-        onListen: () => this.#onListen(),
-      }),
-      // Redirects are followed by the network, which checks each hop and keeps the credential from other origins.
-      redirectPolicy: 'follow',
-    });
-    if (session !== undefined) this.#transport.setProtocolVersion(session.protocolVersion);
+    this.#transport = new McpTransport(
+      { ...options, maxQuestions: onQuestion === undefined ? 0 : MAX_OPEN_QUESTIONS },
+      session,
+    );
   }
 
   /** Connects and initializes the session. After a failure or abort, nothing stays open. */
   static async open(options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
+    signal.throwIfAborted();
     const connection = new McpConnection(options);
-    const listening = new Promise<void>((resolve) => (connection.#onListen = resolve));
     try {
-      await runRequest(
-        signal,
-        (inner) => connection.#client.connect(connection.#transport, { signal: inner, timeout: NO_TIMEOUT }),
-        { handshake: true, limits: shortLimits() },
-      );
+      await unlessAborted(connection.#client.connect(connection.#transport, { timeout: NO_TIMEOUT }), signal);
       // Many servers ask on their own stream, and drop a question while it is not open.
       if (options.onQuestion !== undefined)
-        await Promise.race([listening, setTimeout(LISTEN_TIMEOUT_MS, undefined, { signal, ref: false })]);
+        await Promise.race([
+          connection.#transport.listening,
+          setTimeout(LISTEN_TIMEOUT_MS, undefined, { signal, ref: false }),
+        ]);
     } catch (error) {
       await connection.close();
       throw error;
@@ -120,7 +106,7 @@ export class McpConnection {
   }
 
   async ping(signal: AbortSignal): Promise<void> {
-    await this.request({ method: 'ping' }, signal, { limits: shortLimits() });
+    await this.request('ping', undefined, signal, { limits: shortLimits() });
   }
 
   /**
@@ -132,11 +118,9 @@ export class McpConnection {
     input: Record<string, unknown>,
     { signal, idempotencyKey, onProgress, onLarge, parameters }: CallOptions,
   ): Promise<Record<string, unknown>> {
-    const message = {
-      method: 'tools/call',
-      params: { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey }, ...parameters },
-    } as const;
-    return this.request(message, signal, { limits: callLimits(), onLarge, exactNumbers: true }, onProgress);
+    const params = { name, arguments: input, _meta: { [IDEMPOTENCY_META]: idempotencyKey }, ...parameters };
+    const options = { limits: callLimits(), onLarge, onProgress, exactNumbers: true };
+    return this.request('tools/call', params, signal, options);
   }
 
   /** Answers a question that the server asked on another connection of the session. */
@@ -144,25 +128,9 @@ export class McpConnection {
     await this.#transport.send({ jsonrpc: '2.0', id: requestId, result });
   }
 
-  /** Sends a request and returns its result, unchecked. */
-  request(
-    message: Parameters<Client['request']>[0],
-    signal: AbortSignal,
-    options: RequestOptions,
-    onProgress?: () => void,
-  ): Promise<Record<string, unknown>> {
-    const send = async (inner: AbortSignal, request: McpRequest): Promise<Record<string, unknown>> => {
-      await this.#client.request(message, ResultSchema, {
-        signal: inner,
-        timeout: NO_TIMEOUT,
-        ...(onProgress !== undefined && {
-          onprogress: onProgress,
-          onresumptiontoken: () => request.mayResume(),
-        }),
-      });
-      return request.answer;
-    };
-    return runRequest(signal, send, options);
+  /** Sends a request and returns its result, unchecked. @throws see `McpTransport.request` */
+  request(...[method, params, signal, options]: Parameters<McpTransport['request']>): Promise<Record<string, unknown>> {
+    return this.#transport.request(method, params, signal, options);
   }
 
   /** Ends the session and closes all its connections. */
@@ -179,13 +147,4 @@ export class McpConnection {
     // After a failed connect, the client no longer refers to its transport, which is still open.
     await this.#transport.close();
   }
-}
-
-/** @throws what `requestError` returns */
-function runRequest<T>(...[signal, send, options]: Parameters<typeof McpRequest.run<T>>): Promise<T> {
-  const sendOnce: typeof send = (inner, request) =>
-    send(inner, request).catch((error: unknown) => {
-      throw requestError(error, request.errorStatus);
-    });
-  return McpRequest.run(signal, sendOnce, options);
 }

@@ -1,7 +1,7 @@
 import type { MemoryShare } from '../platform/byte-budget.js';
 import { ignored } from '../platform/ignored.js';
 import { BYTES_PER_JSON_VALUE } from '../platform/value-count.js';
-import type { OnLarge } from './wire/answer-body.js';
+import type { OnLarge } from './transport/answer-body.js';
 
 /** Memory for a byte of an answer: as bytes, as text and as parsed JSON. Measured: 3, with one wide character 5. */
 const MEMORY_FACTOR = 5;

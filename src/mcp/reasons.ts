@@ -1,10 +1,9 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { asJsonObject } from '../platform/json-object.js';
 import { UnsealError } from '../platform/sealed.js';
 import { ResponseTooLargeError } from '../network/bounded-body.js';
-import { AnswerLostError } from './mcp-request.js';
-import { AnswerRefusedError, McpProtocolError } from './wire/errors.js';
+import { AnswerLostError } from './transport/request.js';
+import { AnswerRefusedError, HttpStatusError, McpProtocolError } from './transport/errors.js';
 import { causesOf, connectionBroke, connectionFailure, neverConnected } from '../network/failures.js';
 import { RedirectError } from '../network/network.js';
 import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';
@@ -48,7 +47,7 @@ export function failureReason(error: unknown): string {
       : `it redirects in a way that cannot be followed (HTTP ${error.status})`;
   }
   if (error instanceof AnswerRefusedError) return error.message;
-  if (error instanceof StreamableHTTPError) return httpReason(error.code);
+  if (error instanceof HttpStatusError) return httpReason(error.status);
   if (refusesVersion(error)) return WRONG_VERSION;
   if (error instanceof McpError) return `it refused the MCP request (JSON-RPC error ${error.code})`;
   if (error instanceof AnswerLostError) return 'the connection ended before an MCP answer came';
@@ -71,9 +70,9 @@ export function answerRefused(error: unknown): boolean {
   return causesOf(error).some((cause) => cause instanceof AnswerRefusedError || cause instanceof ResponseTooLargeError);
 }
 
-function httpReason(status: number | undefined): string {
-  if (status === undefined || status < 100) return 'its answer is not the MCP protocol (wrong content type)';
-  if (status >= 300 && status < 400) return `it redirects in a way that cannot be followed (HTTP ${status})`;
+function httpReason(status: number): string {
+  if (status < 300) return 'its answer is not the MCP protocol (wrong content type)';
+  if (status < 400) return `it redirects in a way that cannot be followed (HTTP ${status})`;
   return STATUS_REASONS[status] ?? (status >= 500 ? `it failed (HTTP ${status})` : `it refused (HTTP ${status})`);
 }
 

@@ -1,6 +1,6 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { McpConnection } from './client.js';
-import { SessionRefusedError } from './request-error.js';
+import { HttpStatusError } from './transport/errors.js';
+import { SessionRefusedError } from './transport/server-error.js';
 
 /**
  * True if the request failed because the server does not know its session, so that it was not processed: HTTP 404 by
@@ -9,18 +9,14 @@ import { SessionRefusedError } from './request-error.js';
  */
 export async function isSessionLost(connection: McpConnection, error: unknown, signal: AbortSignal): Promise<boolean> {
   if (!connection.hasSession || !isRefusal(error)) return false;
-  const isCertain = error instanceof StreamableHTTPError || error.namesSession;
-  if (statusOf(error) === 404 && isCertain) return true;
+  const isCertain = error instanceof HttpStatusError || error.namesSession;
+  if (error.status === 404 && isCertain) return true;
   return connection.ping(signal).then(() => false, isRefusal);
 }
 
-type Refusal = StreamableHTTPError | SessionRefusedError;
+type Refusal = HttpStatusError | SessionRefusedError;
 
 function isRefusal(error: unknown): error is Refusal {
   if (error instanceof SessionRefusedError) return true;
-  return error instanceof StreamableHTTPError && (error.code === 400 || error.code === 404);
-}
-
-function statusOf(error: Refusal): number | undefined {
-  return error instanceof StreamableHTTPError ? error.code : error.status;
+  return error instanceof HttpStatusError && (error.status === 400 || error.status === 404);
 }

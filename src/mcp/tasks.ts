@@ -2,9 +2,9 @@ import { ErrorCode, McpError, type Task } from '@modelcontextprotocol/sdk/types.
 import { asJsonObject } from '../platform/json-object.js';
 import { isStorableText } from '../platform/text.js';
 import type { McpConnection } from './client.js';
-import type { RequestOptions } from './mcp-request.js';
-import { McpProtocolError } from './wire/errors.js';
-import { shortLimits } from './wire/answer-limits.js';
+import type { RequestOptions } from './transport/request.js';
+import { McpProtocolError } from './transport/errors.js';
+import { shortLimits } from './transport/answer-limits.js';
 
 /** Tasks are experimental in MCP 2025-11-25 and in its SDK. This file is all that knows their messages. */
 
@@ -67,7 +67,7 @@ export function readCreatedTask(answer: Record<string, unknown>): (TaskState & {
 
 /** Asks for the state of a task. @throws McpError, see `isUnknownTask` */
 export async function getTask(connection: McpConnection, taskId: string, signal: AbortSignal): Promise<TaskState> {
-  const answer = await connection.request({ method: 'tasks/get', params: { taskId } }, signal, {
+  const answer = await connection.request('tasks/get', { taskId }, signal, {
     limits: shortLimits(),
   });
   return readState(answer);
@@ -80,11 +80,11 @@ export function getTaskResult(
   signal: AbortSignal,
   options: RequestOptions,
 ): Promise<Record<string, unknown>> {
-  return connection.request({ method: 'tasks/result', params: { taskId } }, signal, options);
+  return connection.request('tasks/result', { taskId }, signal, options);
 }
 
 export async function cancelTask(connection: McpConnection, taskId: string, signal: AbortSignal): Promise<void> {
-  await connection.request({ method: 'tasks/cancel', params: { taskId } }, signal, { limits: shortLimits() });
+  await connection.request('tasks/cancel', { taskId }, signal, { limits: shortLimits() });
 }
 
 export function isOpen({ status }: Pick<TaskState, 'status'>): boolean {

@@ -7,9 +7,9 @@ import { cleanJson, type Cleaner } from './cleaner.js';
 import type { McpConnection } from './client.js';
 import { taskSupportOf } from './tasks.js';
 import { MAX_SCHEMA_DEPTH, sanitizeInputSchema } from './input-schema.js';
-import type { OnLarge } from './wire/answer-body.js';
-import { listLimits } from './wire/answer-limits.js';
-import { McpProtocolError } from './wire/errors.js';
+import type { OnLarge } from './transport/answer-body.js';
+import { listLimits } from './transport/answer-limits.js';
+import { McpProtocolError } from './transport/errors.js';
 
 const MAX_PAGES = 200;
 const MAX_LISTED = 20_000;
@@ -29,7 +29,7 @@ export async function listTools(connection: McpConnection, signal: AbortSignal, 
   const limits = listLimits();
   for (let cursor: string | undefined; ;) {
     const params = cursor === undefined ? {} : { cursor };
-    const page = await connection.request({ method: 'tools/list', params }, signal, { limits, onLarge });
+    const page = await connection.request('tools/list', params, signal, { limits, onLarge });
     if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
     for (const tool of page.tools as unknown[]) tools.push(tool);
     if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return tools;

@@ -52,3 +52,12 @@ export class JsonScan {
     }
   }
 }
+
+/** Characters that are scanned at once, so that no second copy of a large text is made. */
+const PIECE = 64 * 1024;
+
+export function scanJson(text: string): Pick<JsonScan, 'values' | 'isArray'> {
+  const scan = new JsonScan();
+  for (let at = 0; at < text.length; at += PIECE) scan.feed(Buffer.from(text.slice(at, at + PIECE)));
+  return scan;
+}

@@ -1,10 +1,10 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
-import { MAX_ANSWER_VALUES } from '../../../src/mcp/wire/answer-limits.js';
+import { MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-limits.js';
+import { HttpStatusError } from '../../../src/mcp/transport/errors.js';
 import { answerLost, failureReason, neverReached } from '../../../src/mcp/reasons.js';
 import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
 import { recordConnection } from '../../../src/mcp/store.js';
@@ -190,9 +190,6 @@ function failed(
 
 /** False only if the server refused the request, or it was never sent. Otherwise the tool may have run. */
 function mayHaveRun(error: unknown): boolean {
-  if (error instanceof StreamableHTTPError) {
-    const { code = 0 } = error;
-    return code < 300 || code >= 500 || code === 408;
-  }
+  if (error instanceof HttpStatusError) return error.status < 300 || error.status >= 500 || error.status === 408;
   return !neverReached(error);
 }

@@ -12,8 +12,8 @@ import { keepTools, listTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import type { MemoryShare } from '../../../src/platform/byte-budget.js';
-import { MAX_LIST_VALUES } from '../../../src/mcp/wire/answer-limits.js';
-import { Pacer } from '../../../src/mcp/wire/pacer.js';
+import { MAX_LIST_VALUES } from '../../../src/mcp/transport/answer-limits.js';
+import { Pacer } from '../../../src/mcp/transport/pacer.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
 import { ignored } from '../../../src/platform/ignored.js';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { exactText, parseExact } from '../../../src/platform/exact-json.js';
 import { isJsonObject } from '../../../src/platform/json-object.js';
-import { JsonScan } from '../../../src/platform/json-scan.js';
+import { scanJson } from '../../../src/platform/json-scan.js';
 import { isDeeperThan } from '../../../src/platform/depth.js';
 import { MIB } from '../../../src/platform/units.js';
 
@@ -64,20 +64,14 @@ function valuesToCompare(structured: unknown): unknown[] {
 
 /** A text of other JSON is not parsed: it may have millions of values. */
 function saysTheSame(value: unknown): (text: string) => boolean {
-  const values = valuesOf(exactText(value));
+  const { values } = scanJson(exactText(value));
   return (text) => {
     if (typeof value === 'string' && text.trim() === value.trim()) return true;
-    if (valuesOf(text) !== values) return false;
+    if (scanJson(text).values !== values) return false;
     try {
       return isDeepStrictEqual(parseExact(text), value);
     } catch {
       return false;
     }
   };
-}
-
-function valuesOf(json: string): number {
-  const scan = new JsonScan();
-  scan.feed(Buffer.from(json));
-  return scan.values;
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_ANSWER_VALUES, MAX_LIST_VALUES, MAX_SHORT_VALUES } from '../../../src/mcp/wire/answer-limits.js';
+import { MAX_ANSWER_VALUES, MAX_LIST_VALUES, MAX_SHORT_VALUES } from '../../../src/mcp/transport/answer-limits.js';
 import { failureOf } from '../../support/failure.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, startRawServer, type Form, type RawAnswer } from '../../support/raw-answers.js';
@@ -46,7 +46,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
 
     for (const method of ['initialize', 'tools/list', 'tools/call']) {
       it(`refuses an array as the answer to ${method} and answers none of its pings`, async () => {
-        const batch = (id: number): string => `[${`${PING},`.repeat(50_000)}${resultJson(id, '{"tools":[]}')}]`;
+        const batch = (id: number): string => `[${`${PING},`.repeat(20_000)}${resultJson(id, '{"tools":[]}')}]`;
         const server = await start((asked, id) => (asked === method ? batch(id) : undefined));
         if (method === 'tools/call') expect(textOf(await call(server))).to.match(BATCH);
         else {

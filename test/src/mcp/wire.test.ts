@@ -1,10 +1,12 @@
-import { createParser } from 'eventsource-parser';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { JsonScan } from '../../../src/platform/json-scan.js';
-import { Pacer } from '../../../src/mcp/wire/pacer.js';
-import { readEventStream } from '../../../src/mcp/wire/read-answer.js';
-import { SseEvents, type SseEvent } from '../../../src/mcp/wire/sse-events.js';
+import { Pacer } from '../../../src/mcp/transport/pacer.js';
+import { EventReader } from '../../../src/mcp/transport/event-reader.js';
+import { McpTransport } from '../../../src/mcp/transport/transport.js';
+import type { GuardedNetwork } from '../../../src/network/network.js';
 import { repeated, reportFailure } from '../../support/hostile-json.js';
 import { WorkCounter } from '../../support/work.js';
 
@@ -12,7 +14,7 @@ import { WorkCounter } from '../../support/work.js';
 const SEED = Number(process.env.FUZZ_SEED ?? 26);
 const RUNS = Number(process.env.FUZZ_RUNS ?? 10);
 
-const NO_LIMITS = { bytes: Infinity, values: Infinity, onExceeded: () => expect.fail('no limit') };
+const readerOf = (maxLength?: number): EventReader => new EventReader({ onRetry: () => undefined, maxLength });
 
 /** Cuts bytes at the given places, which are taken modulo the length. */
 function* chunksOf(bytes: Buffer, cuts: readonly number[]): Generator<Buffer> {
@@ -68,27 +70,22 @@ describe('the events of a stream', () => {
       weight: 3,
       arbitrary: fc.constantFrom('data', 'data:', 'data: ', 'id: ', 'event: ', 'event:message', 'retry: 5', ':'),
     },
-    { weight: 4, arbitrary: fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n') },
+    { weight: 4, arbitrary: fc.constantFrom('\n', '\r', '\r\n', '\n\n', '\r\n\r\n') },
     fc.constantFrom('{"a":[1,2]}', ' ', 'é漢😀', 'x', ':', 'dat', '\0'),
-    // An event that is an array is refused.
-    fc.string({ maxLength: 8 }).map((text) => text.replaceAll('[', '(')),
+    fc.string({ maxLength: 8 }),
   );
 
-  it('are those of the library that the SDK uses, whatever the stream and its pieces', () => {
+  it('are those of the whole stream, whatever its pieces and the ends of its lines', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), cuts, (pieces, places) => {
         const stream = `${pieces.join('')}\n\n`;
-        const expected: unknown[] = [];
-        const parser = createParser({
-          onEvent: ({ id = '', event = '', data }) => expected.push({ id, event, data }),
-        });
-        parser.feed(stream);
-        const events = new SseEvents(NO_LIMITS);
-        const found = [...chunksOf(Buffer.from(stream), places)].flatMap((chunk) => [...events.feed(chunk)]);
-        const withData = found.filter(({ data }) => data !== null);
-        expect(withData.map(({ id, event, data }) => ({ id: id.includes('\0') ? '' : id, event, data }))).to.deep.equal(
-          expected,
-        );
+        const expected: EventSourceMessage[] = [];
+        const parser = createParser({ onEvent: (event) => expected.push(event) });
+        parser.feed(stream.replace(/\r\n?/g, '\n'));
+        const reader = readerOf();
+        const found = [...chunksOf(Buffer.from(stream), places)].flatMap((chunk) => reader.feed(chunk));
+        expect(found).to.deep.equal(expected);
+        expect(reader.pending).to.equal(0);
       }),
       { numRuns: 1000 },
     );
@@ -115,9 +112,13 @@ describe('the events of a stream', () => {
       fc.assert(
         fc.property(lines, cuts, (parts, places) => {
           const bytes = Buffer.from(parts.flat().join(''));
-          const events = new SseEvents({ bytes: 1_000_000, values: 1000, onExceeded: () => undefined });
+          const reader = readerOf(1_000_000);
           work.take();
-          for (const chunk of chunksOf(bytes, places)) for (const _ of events.feed(chunk));
+          try {
+            for (const chunk of chunksOf(bytes, places)) reader.feed(chunk);
+          } catch (error) {
+            expect((error as Error).message).to.include('lines that belong to no event');
+          }
           expect(work.take()).to.be.lessThan(100_000 + 60 * bytes.length);
         }),
         { seed: SEED, numRuns: RUNS, endOnFailure: true, reporter: reportFailure },
@@ -128,71 +129,81 @@ describe('the events of a stream', () => {
   });
 
   it('lose a byte order mark, and may end lines with LF, CR or CRLF', () => {
-    const events = new SseEvents(NO_LIMITS);
-    const found = [...events.feed(Buffer.from('\ufeffdata: 1\r\rdata: 2\n\r\ndata: 3\r\n\n'))];
+    const found = readerOf().feed(Buffer.from('\ufeffdata: 1\r\rdata: 2\n\r\ndata: 3\r\n\n'));
     expect(found.map(({ data }) => data)).to.deep.equal(['1', '2', '3']);
   });
 
-  it('lose the data beyond the limits, without keeping it, and go on with the next', () => {
-    const exceeded: boolean[] = [];
-    const events = new SseEvents({ bytes: 20, values: 5, onExceeded: (isArray) => exceeded.push(isArray) });
-    const dataOf = (data: string): SseEvent[] => [...events.feed(Buffer.from(`data: ${data}\n\n`))];
-    const cases: [data: string, kept: boolean][] = [
-      [`"${'x'.repeat(18)}"`, true],
-      [`"${'x'.repeat(19)}"`, false],
-      ['{"a":[1,2,3]}', true],
-      ['{"a":[1,2,3,4]}', false],
-      ['[]', false],
-      ['{\ndata:"a"\ndata::1}', true],
-      ['{\ndata:\ndata:\ndata:\ndata:\ndata:}', false],
-    ];
-    for (const [data, kept] of cases) {
-      const [event] = dataOf(data);
-      expect(event!.data === null, data).to.equal(!kept);
-    }
-    expect(exceeded).to.deep.equal([false, false, true, false]);
+  it('lose an event beyond the limit, and go on with the next', () => {
+    const reader = readerOf(100);
+    const found = ['data: 1\n\ndata: ', 'x'.repeat(60), 'x'.repeat(60), 'x'.repeat(150), 'x\n\ndata: 2\n\n'];
+    expect(found.flatMap((text) => reader.feed(Buffer.from(text))).map(({ data }) => data)).to.deep.equal(['1', '2']);
+  });
+
+  it('count the bytes of an event until it ends, without comments', () => {
+    const reader = readerOf();
+    const pending = [': keep-alive\n\n', 'data: é', 'é', '\n', '\n', 'data: 1\n\ndata'].map((text) => {
+      reader.feed(Buffer.from(text));
+      return reader.pending;
+    });
+    expect(pending).to.deep.equal([0, 8, 10, 11, 0, 4]);
+  });
+
+  it('end when more than 1,000 lines belong to no event', () => {
+    const reader = readerOf();
+    reader.feed(Buffer.from('x\n'.repeat(1000)));
+    expect(() => reader.feed(Buffer.from('x\n'))).to.throw(/more than 1,000 lines that belong to no event/);
   });
 });
 
 describe('messages of a server that answer no request', () => {
-  const passedOn = (text: string): Response => {
-    const response = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
-    return readEventStream(response, {
-      request: undefined,
-      open: new Map(),
-      pacer: new Pacer(50, 50),
-      onEnd: () => undefined,
+  const closers: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close();
+  });
+
+  /** What the SDK gets from a server whose own stream has this text. */
+  const passedOn = async (text: string, count = Infinity): Promise<JSONRPCMessage[]> => {
+    const stream = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+    const answers = [new Response(null, { status: 202 }), stream, new Response(null, { status: 405 })];
+    const network = { fetch: () => Promise.resolve(answers.shift()!) } as unknown as GuardedNetwork;
+    const auth = { authorize: () => Promise.resolve({ headers: {} }), secrets: () => [] };
+    const options = { url: new URL('https://mcp.test'), network, auth, listen: true, pacer: new Pacer(50, 50) };
+    const transport = new McpTransport(options);
+    closers.push(() => transport.close());
+    const messages: JSONRPCMessage[] = [];
+    const enough = new Promise<void>((resolve) => {
+      transport.onmessage = (message) => {
+        messages.push(message);
+        if (messages.length === count) resolve();
+      };
     });
+    await transport.start();
+    await transport.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    if (count < Infinity) await enough;
+    return messages;
   };
+  const note = (params: string): string =>
+    `data: {"jsonrpc":"2.0","method":"notifications/message","params":${params}}\n\n`;
 
   it('are passed on no faster than the pace', async () => {
-    const reader = passedOn('data: {}\n\n'.repeat(100_000)).body!.getReader();
-    let events = 0;
-    const read = async (): Promise<void> => {
-      for (let part = await reader.read(); !part.done; part = await reader.read()) events += 1;
-    };
     const began = performance.now();
-    const reading = read();
+    const messages = await passedOn(note('{}').repeat(100_000));
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(events).to.be.within(1, 50 + 50 * Math.ceil((performance.now() - began) / 1000));
-    await reader.cancel();
-    await reading;
+    expect(messages.length).to.be.within(1, 50 + 50 * Math.ceil((performance.now() - began) / 1000));
   });
 
   it('cost by their values and bytes', async () => {
-    const dense = `data: {"a":[${'1,'.repeat(900)}1]}\n\n`;
-    const reader = passedOn(dense.repeat(1000)).body!.getReader();
-    for (const expected of [false, false]) expect((await reader.read()).done).to.equal(expected);
-    const third = reader.read().then(() => 'third');
-    const pause = new Promise((resolve) => setTimeout(resolve, 100)).then(() => 'pause');
-    expect(await Promise.race([third, pause])).to.equal('pause');
-    await reader.cancel();
-    await third;
+    const dense = note(`{"a":[${'1,'.repeat(900)}1]}`);
+    const messages = await passedOn(dense.repeat(1000), 2);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(messages).to.have.length(2);
   });
 
-  it('are dropped when they are large, and the stream goes on', async () => {
-    const large = `data: {"a":"${'x'.repeat(70_000)}"}\n\n`;
-    const answered = passedOn(`${large}id: 7\n${large}data: {"b":1}\n\n`);
-    expect(await answered.text()).to.equal('id: 7\ndata:\n\ndata: {"b":1}\n\n');
+  it('are dropped when they are large or an array, and the stream goes on', async () => {
+    const large = note(`{"a":"${'x'.repeat(70_000)}"}`);
+    const text = `${large}data: [{"jsonrpc":"2.0","method":"ping","id":1}]\n\ndata: {\n\n${large}${note('{"b":1}')}`;
+    expect(await passedOn(text, 1)).to.deep.equal([
+      { jsonrpc: '2.0', method: 'notifications/message', params: { b: 1 } },
+    ]);
   });
 });

@@ -1,4 +1,3 @@
-import { AnswerRefusedError } from './errors.js';
 import { MIB } from '../../platform/units.js';
 
 /** What is left for the answers of a request. Reading them lowers it, and a request of several pages shares it. */
@@ -27,12 +26,6 @@ export const callLimits = (): AnswerLimits => limits('its answer', MAX_ANSWER_BY
 export const listLimits = (): AnswerLimits => limits('its tool list', MAX_LIST_BYTES, MAX_LIST_VALUES);
 export const shortLimits = (): AnswerLimits =>
   limits('its answer to initialize or ping', MAX_SHORT_BYTES, MAX_SHORT_VALUES);
-
-/** Lowers what is left. @throws AnswerRefusedError if the answer has more values */
-export function takeValues(left: AnswerLimits, values: number): void {
-  left.values -= values;
-  if (left.values < 0) throw new AnswerRefusedError(left.tooMany);
-}
 
 function limits(what: string, bytes: number, values: number): AnswerLimits {
   const tooMany = `${what} has more than ${values.toLocaleString('en')} JSON values: it has to send fewer at a time`;
