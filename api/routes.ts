@@ -33,6 +33,7 @@ import { cancelSessionTurn } from './sessions/cancel.js';
 import { continueSessionTurn } from './sessions/continue.js';
 import { createSession } from './sessions/create.js';
 import { deleteSession } from './sessions/delete.js';
+import { forkSession } from './sessions/fork.js';
 import { getSession } from './sessions/get.js';
 import { listQueue } from './sessions/list-queue.js';
 import { listSessions } from './sessions/list.js';
@@ -88,6 +89,7 @@ export const routes: Route[] = [
   ['POST',   '/v1/sessions/{session_id}/messages',                        'sessions:write',    LIMITED,   sendMessage],
   ['POST',   '/v1/sessions/{session_id}/cancel',                          'sessions:write',    LIMITED,   cancelSessionTurn],
   ['POST',   '/v1/sessions/{session_id}/continue',                        'sessions:write',    LIMITED,   continueSessionTurn],
+  ['POST',   '/v1/sessions/{session_id}/fork',                            'sessions:write',    LIMITED,   forkSession],
   ['GET',    '/v1/sessions/{session_id}/queue',                           'sessions:read',     UNLIMITED, listQueue],
   ['POST',   '/v1/sessions/{session_id}/queue/release',                   'sessions:write',    LIMITED,   releaseSessionQueue],
   ['DELETE', '/v1/sessions/{session_id}/queue/{event_id}',                'sessions:write',    LIMITED,   withdrawMessage],

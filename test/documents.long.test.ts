@@ -138,6 +138,11 @@ describe('the code in the documents runs', () => {
       .and.match(/^Answer in Italian\. [12]$/m);
   });
 
+  it('docs/forks.md, the client', async () => {
+    const [code] = await blocks('docs/forks.md', 'js');
+    expect(await runModule(code!)).to.equal('true\n2 turns there,\n2 turns here\n');
+  });
+
   it('docs/money.md, curl and the client', async () => {
     const [entries, shown] = (await blocks('docs/money.md', 'json')).map((json) => JSON.parse(json) as unknown);
     const prices = (entries as ModelEntry[]).map(({ id, price }) => ({ ...model.models[0]!, id, price }));

@@ -49,9 +49,19 @@ export const sessionExample = {
   cost: { amount: '0.012345', currency: 'USD' },
   continuable: false,
   last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
+  forked_from: null,
   created_at: '2026-11-21T09:48:03.123456Z',
   updated_at: '2026-11-21T09:48:09.654321Z',
 };
+
+const forkedFrom = {
+  $id: 'ForkOrigin',
+  description: 'Where a fork comes from. The session and the turn may be deleted since.',
+  ...objectSchema({
+    session_id: idField('session', 'Id of the session that was forked.'),
+    turn_id: idOrNull('turn', 'Id, in that session, of the last turn that was copied; null if none was.'),
+  }),
+} as const;
 
 const session = presented(
   'Session',
@@ -80,6 +90,7 @@ const session = presented(
     cost: orNull(money, 'What the model calls of its turns cost so far; null if one of their models has no price.'),
     continuable: described(flag, 'True if POST continue can continue the last turn.'),
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
+    forked_from: orNull(forkedFrom, 'The session that this one is a fork of; null for the others.'),
     created_at: described(timestamp, 'When it was created.'),
     updated_at: described(timestamp, 'When its metadata or budget last changed, or its latest turn changed its state.'),
   },
@@ -102,6 +113,10 @@ export function presentSession(row: Session): Record<string, unknown> {
     status: row.turn_state === null ? 'IDLE' : STATUS_OF_TURN[row.turn_state],
     tools: new JsonText(row.tools),
     required_actions: new JsonText(row.required_actions),
+    forked_from:
+      row.forked_from_session_id === null
+        ? null
+        : { session_id: row.forked_from_session_id, turn_id: row.forked_from_turn_id },
     queue: { length: row.waiting, state: isHeld(row) ? 'held' : 'open' },
   });
 }

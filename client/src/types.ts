@@ -62,6 +62,7 @@ export type StreamFrame = Schemas['StreamFrame'];
 
 export type NewSession = Schemas['NewSession'];
 export type SessionChange = Schemas['SessionChange'];
+export type NewFork = Schemas['NewFork'];
 /** An answer to a waiting call. */
 export type Answer = Schemas['NewAnswers']['events'][number];
 export type Confirmation = Omit<Extract<Answer, { type: 'user.tool_confirmation' }>, 'type'>;

@@ -117,8 +117,13 @@ async function removeOrphans(
 /** The folders whose objects rows name by their keys. */
 const OWNED_BY_KEY = new Set<string | undefined>(['files', 'skills', 'workspaces']);
 
+/** Turns that exist, or of which a copy exists (src/turns/fork): it has the same results. */
 async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
-  const rows = await db.query<{ id: string }[]>('SELECT id FROM turns WHERE id = ANY($1::text[])', [ids]);
+  const rows = await db.query<{ id: string }[]>(
+    `SELECT id FROM turns WHERE id = ANY($1::text[])
+     UNION ALL SELECT copied_from FROM turns WHERE copied_from = ANY($1::text[])`,
+    [ids],
+  );
   return rows.map(({ id }) => id);
 }
 

@@ -53,6 +53,7 @@ export const ERROR_STATUS = {
   unknown_mcp_tool: 422,
   unknown_model: 422,
   metadata_too_large: 422,
+  fork_too_large: 422,
   idempotency_key_reused: 422,
   rate_limit_exceeded: 429,
   too_many_running_turns: 429,

@@ -12,6 +12,15 @@ import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH 
 import { insertSession, type Session } from './store.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
 
+export const newMetadataSchema = {
+  type: 'object',
+  description:
+    'Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: leave personal data out.',
+  maxProperties: MAX_METADATA_PAIRS,
+  propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
+  additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
+} as const;
+
 export const newSessionBody = {
   $id: 'NewSession',
   description: 'The configuration of a session. Only metadata and budget can be changed later.',
@@ -37,15 +46,7 @@ export const newSessionBody = {
       default: [],
       description: 'Ids of the MCP servers whose tools the agent can call.',
     },
-    metadata: {
-      type: 'object',
-      description:
-        'Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: leave personal data out.',
-      maxProperties: MAX_METADATA_PAIRS,
-      propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
-      additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
-      default: {},
-    },
+    metadata: { ...newMetadataSchema, default: {} },
     tools: { ...sessionToolsSchema, default: [] },
     fallback_model_ids: {
       type: 'array',
@@ -112,6 +113,23 @@ export function requireModel(models: ModelCatalogue, id: string): ModelEntry {
   const entry = models.get(id);
   if (entry !== undefined) return entry;
   throw new ServiceError('unknown_model', 'There is no model of this id.', { available_models: [...models.keys()] });
+}
+
+/**
+ * Checks that a session can be forked with this model: its fallback models and its budget must fit it, as at creation.
+ * @throws ServiceError `unknown_model`, `validation_error`
+ */
+export function requireForkModel(
+  models: ModelCatalogue,
+  { fallback_model_ids, budget }: Pick<Session, 'fallback_model_ids' | 'budget'>,
+  modelId: string,
+): { id: string; currency: string | null } {
+  const { price } = requireModel(models, modelId);
+  if (fallback_model_ids.includes(modelId)) {
+    throw validationError('/model_id', 'is a fallback model of the session: fork with another one');
+  }
+  checkBudgetForModel(models, budget, modelId, '/model_id');
+  return { id: modelId, currency: price?.currency ?? null };
 }
 
 /** @throws ServiceError `unknown_model`, `validation_error` */

@@ -52,7 +52,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
 }
 
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, created_at, updated_at`;
+  turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -131,6 +131,8 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     continuable: false,
     cost: currency === null ? null : { amount: '0', currency },
     required_actions: '[]',
+    forked_from_session_id: null,
+    forked_from_turn_id: null,
     ...times,
   };
 }

@@ -29,7 +29,7 @@ interface Turns {
   startWorker(config?: Partial<Config>): Promise<RunningWorker>;
 }
 
-type AbortableActivities = RunningService & Turns;
+type RunningTurns = RunningService & Turns;
 
 /** A service whose turns run: with a worker, the run's Temporal server and a scripted model. */
 export interface TurnService extends TestService, Turns {
@@ -100,7 +100,7 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
   return turns;
 }
 
-function withWorkersOfOthers(turns: AbortableActivities): AbortableActivities {
+function withWorkersOfOthers(turns: RunningTurns): RunningTurns {
   const refuse = (): Promise<never> =>
     Promise.reject(
       new Error('A test that starts or closes workers needs its own: give the option `own` with the reason'),
@@ -109,7 +109,7 @@ function withWorkersOfOthers(turns: AbortableActivities): AbortableActivities {
 }
 
 /** Cancels the turns that a test has left open, and gives the next one a model without the scripts of this one. */
-async function endTurns({ db, model }: AbortableActivities): Promise<void> {
+async function endTurns({ db, model }: RunningTurns): Promise<void> {
   const open = (): Promise<{ turn_id: string }[]> => db.query('SELECT turn_id FROM open_turns');
   const left = await open();
   if (left.length > 0) {
@@ -122,7 +122,7 @@ async function endTurns({ db, model }: AbortableActivities): Promise<void> {
 }
 
 /** Starts API, worker and scripted model in this process, on a database and a task queue of their own. */
-async function runTurns(options: TurnServiceOptions): Promise<AbortableActivities> {
+async function runTurns(options: TurnServiceOptions): Promise<RunningTurns> {
   const model = await startScriptedModel(options.scripted);
   const entry: ModelEntry = {
     ...TEST_MODEL,

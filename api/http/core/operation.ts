@@ -54,6 +54,8 @@ export interface Operation<Body = any, Resource = any> {
   paged?: true;
   /** Strict JSON Schema of the JSON body (`additionalProperties: false`), with examples. If absent, the body is ignored. */
   body?: JsonSchema;
+  /** A request without a body is one with the body {}. */
+  optionalBody?: true;
   /** Limit of the JSON values in the body, if it is not the usual one (docs/contract.md §14). */
   maxBodyValues?: number;
   /** The operation reads the body itself, as a stream (multipart). */

@@ -41,7 +41,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     }
 
     const run = async (): Promise<unknown> => {
-      const body = checkBody && checkBody(await readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES));
+      const body = checkBody && checkBody(await bodyOf(ctx, operation));
       await operation.check?.({ body, caller });
       const idempotency = operation.idempotent
         ? idempotencyOf(ctx, deps, caller.projectId, operation.success.status)
@@ -61,6 +61,15 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     const bytes = respond(ctx, operation, answer);
     read?.answer(bytes);
   };
+}
+
+function bodyOf(ctx: Context, operation: Operation): Promise<unknown> | object {
+  if (operation.optionalBody && hasNoBody(ctx)) return {};
+  return readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES);
+}
+
+function hasNoBody({ req }: Context): boolean {
+  return req.headers['transfer-encoding'] === undefined && Number(req.headers['content-length'] ?? 0) === 0;
 }
 
 function requestOf(ctx: Context, deps: ApiDeps, caller: Caller): Omit<Call, 'resource' | 'body' | 'once' | 'record'> {

@@ -97,7 +97,7 @@ function requestBodyOf([method, , , , operation]: Route, components: Components)
   if (operation.body === undefined) return null;
   const media = { schema: components.ofRequest(operation.body), example: exampleOf(operation.body) };
   return {
-    required: true,
+    required: operation.optionalBody !== true,
     content: {
       'application/json': media,
       ...(method === 'PATCH' && { 'application/merge-patch+json': media }),

@@ -56,6 +56,9 @@ export interface SessionRow {
   /** Time of the last metadata change. The session's `updated_at` also depends on its last turn. */
   metadata_updated_at: string;
   deleted_at: string | null;
+  /** The session that it is a fork of, and the last turn that was copied; null without one. */
+  forked_from_session_id: string | null;
+  forked_from_turn_id: string | null;
 }
 
 export const SessionEntity = new EntitySchema<SessionRow>({
@@ -79,5 +82,7 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     created_at: { type: 'text' },
     metadata_updated_at: { type: 'text' },
     deleted_at: { type: 'text', nullable: true },
+    forked_from_session_id: { type: 'text', nullable: true },
+    forked_from_turn_id: { type: 'text', nullable: true },
   },
 });

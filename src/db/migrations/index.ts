@@ -8,6 +8,7 @@ import { UsageSums1800000000006 } from './6-usage-sums.js';
 import { UsageIndexes1800000000007 } from './7-usage-indexes.js';
 import { OpenTasks1800000000008 } from './8-open-tasks.js';
 import { Workspaces1800000000009 } from './9-workspaces.js';
+import { Forks1800000000010 } from './10-forks.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -25,6 +26,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [UsageIndexes1800000000007, '8ebdea2b3626239632da8379c6a886ac74a1c5937c7f76ab894fd00e7419afa9'],
   [OpenTasks1800000000008, '211e279756322f089f78bd277910f0cb5b8eeae000bbba04a0c9cdffcfb9ab5c'],
   [Workspaces1800000000009, 'd025b663012fd0f05b2864d908884a638be428ba9131f30ce82d542378d4d188'],
+  [Forks1800000000010, '66c5b480f50b214902069eadb7242674b9da41ccfce2272c701edad3b23ef050'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

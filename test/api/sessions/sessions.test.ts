@@ -36,6 +36,7 @@ describe('sessions', () => {
         cost: null,
         continuable: false,
         last_turn_id: null,
+        forked_from: null,
         created_at: body.created_at,
         updated_at: body.created_at,
       });

@@ -8,6 +8,8 @@ const WRITERS: Record<string, string[]> = {
   'src/turns/append.ts': ['UPDATE turns'],
   'src/turns/claim.ts': ['UPDATE turns'],
   'src/turns/cancel.ts': ['UPDATE turns', 'UPDATE open_turns'],
+  // Rows of turns that have ended, under new ids: no process changes either.
+  'src/turns/fork.ts': ['INSERT INTO turns', 'INSERT INTO events'],
   'src/turns/finish.ts': ['UPDATE turns'],
   'src/turns/end.ts': ['DELETE FROM open_turns'],
   'src/steps/model-call.ts': ['UPDATE turns'],

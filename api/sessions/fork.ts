@@ -1,0 +1,70 @@
+import type { FromSchema } from 'json-schema-to-ts';
+import { validationError } from '../../src/platform/errors.js';
+import { newMetadataSchema, requireForkModel } from '../../src/sessions/new-session.js';
+import { findSession, type Session } from '../../src/sessions/store.js';
+import { forkSession as copySession, MAX_FORKED_EVENTS } from '../../src/turns/fork.js';
+import { answerInTransaction } from '../http/core/idempotency.js';
+import { operation } from '../http/core/operation.js';
+import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
+import { createSession } from './create.js';
+import { presentSession, sessionExample, sessionSchema } from './present.js';
+
+const body = {
+  $id: 'NewFork',
+  description:
+    'Where to fork, and what the new session has of its own. Without a turn, all turns that ended are copied.',
+  type: 'object',
+  properties: {
+    before_turn_id: {
+      type: 'string',
+      description: 'Copy the turns before this one, which may be open: the place to send an edited message.',
+    },
+    after_turn_id: { type: 'string', description: 'Copy the turns up to and with this one, which must have ended.' },
+    metadata: {
+      ...newMetadataSchema,
+      description: 'Your own pairs of texts, in place of those of the session.',
+    },
+    model_id: {
+      type: 'string',
+      description: 'The model of the new session, an id of GET /v1/models; without it, that of the session.',
+    },
+  },
+  additionalProperties: false,
+  examples: [{ before_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1' }],
+} as const;
+
+export const forkSession = operation<FromSchema<typeof body>, Session>({
+  id: 'forkSession',
+  summary: 'Fork a session: copy its turns into a new one',
+  description: `To edit a message, ask again or try another model: fork before the turn, and send the message to the new session. The copy has the session’s configuration, its turns and what the model sees; no tool runs, and its cost begins at 0. At most ${MAX_FORKED_EVENTS} events.`,
+  body,
+  optionalBody: true,
+  idempotent: true,
+  rateLimit: createSession.id,
+  success: {
+    status: 201,
+    description: 'The new session.',
+    schema: sessionSchema,
+    example: {
+      ...sessionExample,
+      cost: { amount: '0', currency: 'USD' },
+      forked_from: { session_id: 'ses_01kag8w2n5b7v9c1x3z5l7k9j1', turn_id: 'turn_01kag8x0p2o4i6u8y1t3r5e7w9' },
+    },
+  },
+  errors: ['session_not_found', 'turn_not_found', 'session_running', 'unknown_model', 'fork_too_large'],
+  resource: sessionOfPath,
+  check({ body: { before_turn_id, after_turn_id } }) {
+    if (before_turn_id !== undefined && after_turn_id !== undefined) {
+      throw validationError('/after_turn_id', 'cannot be combined with before_turn_id: send one of them');
+    }
+  },
+  async handle(call) {
+    const { deps, resource: session, body } = call;
+    const model = body.model_id === undefined ? undefined : requireForkModel(deps.models, session, body.model_id);
+    const point = { beforeTurnId: body.before_turn_id, afterTurnId: body.after_turn_id };
+    return answerInTransaction(call, async (tx) => {
+      const id = await copySession(tx, session, point, { model, metadata: body.metadata });
+      return presentSession((await findSession(tx, session.project_id, id)) ?? sessionNotFound());
+    });
+  },
+});

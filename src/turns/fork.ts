@@ -1,0 +1,204 @@
+import type { EntityManager } from 'typeorm';
+import { isOpen, type TurnState } from '../db/turn-states.js';
+import { runSql, sql } from '../db/sql.js';
+import { ServiceError } from '../platform/errors.js';
+import { newId } from '../platform/ids.js';
+import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
+import { sessionGone } from './open.js';
+
+/** Stored events that one fork may copy: they are one transaction. */
+export const MAX_FORKED_EVENTS = 20_000;
+
+/** Which turns are copied: those before a turn, those up to an ended one, or, without either, all that ended. */
+export interface ForkPoint {
+  beforeTurnId?: string | undefined;
+  afterTurnId?: string | undefined;
+}
+
+/** What the fork has instead of the values of the session. */
+export interface ForkFields {
+  /** `currency`: that of the model's price; null without a price. */
+  model?: { id: string; currency: string | null } | undefined;
+  metadata?: Record<string, string> | undefined;
+}
+
+interface CopiedTurn {
+  id: string;
+  number: number;
+  state: TurnState;
+  /** Number of its stored events. */
+  position: number;
+  ended_at: string;
+}
+
+/**
+ * Copies a session and its turns under new ids, and returns the id of the copy. An ended turn never changes, so the session is
+ * not locked. What the copied model calls cost stays with the session: the turns of a copy cost nothing.
+ * @throws ServiceError `session_not_found`, `turn_not_found`, `session_running`, `fork_too_large`
+ */
+export async function forkSession(
+  tx: EntityManager,
+  session: { id: string; project_id: string },
+  point: ForkPoint,
+  fields: ForkFields,
+): Promise<string> {
+  const turns = await turnsToCopy(tx, session.id, point);
+  const id = newId('session');
+  await copySession(tx, session, id, fields, turns.at(-1)?.id ?? null);
+  if (turns.length > 0) await copyTurns(tx, session.id, id, turns);
+  return id;
+}
+
+async function turnsToCopy(tx: EntityManager, sessionId: string, point: ForkPoint): Promise<CopiedTurn[]> {
+  const last = await lastTurnToCopy(tx, sessionId, point);
+  const turns = await runSql<CopiedTurn>(
+    tx,
+    sql`SELECT id, number, state, position, ended_at FROM turns
+        WHERE session_id = ${sessionId} AND number <= ${last} AND ended_at IS NOT NULL
+        ORDER BY number LIMIT ${MAX_FORKED_EVENTS + 1}`,
+  );
+  const events = turns.reduce((sum, { position }) => sum + position, 0);
+  if (events <= MAX_FORKED_EVENTS) return turns;
+  throw new ServiceError(
+    'fork_too_large',
+    `A fork copies at most ${MAX_FORKED_EVENTS} events. Fork before an earlier turn, or begin a new session.`,
+    { max_events: MAX_FORKED_EVENTS },
+  );
+}
+
+/** The number of the last turn to copy. Only the latest turn of a session can be open. */
+async function lastTurnToCopy(
+  tx: EntityManager,
+  sessionId: string,
+  { beforeTurnId, afterTurnId }: ForkPoint,
+): Promise<number> {
+  const turnId = beforeTurnId ?? afterTurnId;
+  if (turnId === undefined) return 2 ** 31 - 1;
+  const [turn] = await runSql<Pick<CopiedTurn, 'number' | 'state'>>(
+    tx,
+    sql`SELECT number, state FROM turns WHERE session_id = ${sessionId} AND id = ${turnId}`,
+  );
+  if (turn === undefined) throw new ServiceError('turn_not_found', `The session has no turn ${turnId}.`);
+  if (beforeTurnId !== undefined) return turn.number - 1;
+  if (isOpen(turn.state)) throw sessionRunning(await loadRequiredActions(tx, sessionId));
+  return turn.number;
+}
+
+async function copySession(
+  tx: EntityManager,
+  session: { id: string; project_id: string },
+  id: string,
+  { model, metadata }: ForkFields,
+  lastTurnId: string | null,
+): Promise<void> {
+  const rows = await runSql(
+    tx,
+    sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
+          model_tools, currency, fallback_model_ids, budget, forked_from_session_id, forked_from_turn_id,
+          created_at, metadata_updated_at)
+        SELECT ${id}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
+          coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), tools, model_tools,
+          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget,
+          id, ${lastTurnId}::text, statement_timestamp(), statement_timestamp()
+        FROM sessions WHERE id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
+        RETURNING id`,
+  );
+  if (rows.length === 0) sessionGone(session.id);
+  await runSql(
+    tx,
+    sql`INSERT INTO session_states SELECT id, project_id, 'idle', created_at FROM sessions WHERE id = ${id}`,
+  );
+}
+
+/** The rows of turns, by table: the columns besides turn_id, all of them copied as they are. */
+const ROWS_OF_TURNS = {
+  turn_servers: 'server_id, index, name, toolset_hash, offered_tools, connected',
+  model_attempts:
+    'step, position, attempt, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error',
+  model_steps: 'step, message_id, model_id, content, stop_reason, created_at',
+  tool_calls:
+    'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
+} as const;
+
+async function copyTurns(tx: EntityManager, from: string, to: string, turns: CopiedTurn[]): Promise<void> {
+  const oldIds = turns.map(({ id }) => id);
+  const newIds = turns.map(() => newId('turn'));
+  const last = turns.at(-1)!;
+  await runSql(
+    tx,
+    sql`WITH copied AS (SELECT * FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new))
+        INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
+          fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
+          transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, input_tokens,
+          output_tokens, cache_read_input_tokens, cache_creation_input_tokens, model_calls, estimated_calls, currency,
+          model_time, tools_time, waiting_time, task_time, copied_from)
+        SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, s.model_id),
+          t.thinking_enabled, t.fallback_model_id, continued.new, message_number, from_queue,
+          end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
+          connect_ms, first_token_at, input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens,
+          model_calls, estimated_calls, fork.currency, model_time, tools_time, waiting_time, task_time,
+          coalesce(copied_from, t.id)
+        FROM copied JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id
+          JOIN sessions fork ON fork.id = ${to}
+          LEFT JOIN copied continued ON continued.old = t.continues_turn_id`,
+  );
+  for (const [table, columns] of Object.entries(ROWS_OF_TURNS)) {
+    await tx.query(
+      `INSERT INTO ${table} (turn_id, ${columns})
+       SELECT copied.new, ${columns.replaceAll(/\w+/g, 'r.$&')}
+       FROM unnest($1::text[], $2::text[]) AS copied (old, new) JOIN ${table} r ON r.turn_id = copied.old`,
+      [oldIds, newIds],
+    );
+  }
+  await runSql(
+    tx,
+    sql`INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, needed_cost, state, asked_at,
+          expires_at, answer_position, answered_at, taken_at)
+        SELECT copied.new, step, index, ${to}, tool_use_id, kind, needed_cost, state, asked_at, expires_at,
+          answer_position, answered_at, taken_at
+        FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
+          JOIN required_actions ON turn_id = copied.old`,
+  );
+  await copyEvents(tx, from, to, turns, newIds);
+  // Those that the copied turns made: a later turn's summary is not yet there.
+  await runSql(
+    tx,
+    sql`INSERT INTO compactions (session_id, turn_number, summary, created_at)
+        SELECT ${to}, turn_number, summary, created_at FROM compactions
+        WHERE session_id = ${from} AND turn_number < ${last.number} AND created_at <= ${last.ended_at}::timestamptz`,
+  );
+  await runSql(
+    tx,
+    sql`UPDATE sessions SET turn_count = ${last.number}, last_turn_id = ${newIds.at(-1)!},
+          preview = (SELECT preview FROM sessions WHERE id = ${from})
+        WHERE id = ${to}`,
+  );
+  await runSql(tx, sql`UPDATE session_states SET state = ${last.state} WHERE session_id = ${to}`);
+}
+
+/** The stored events, whose positions in their turn have no gap. */
+async function copyEvents(
+  tx: EntityManager,
+  from: string,
+  to: string,
+  turns: CopiedTurn[],
+  newTurnIds: string[],
+): Promise<void> {
+  const count = turns.reduce((sum, { position }) => sum + position, 0);
+  const ids = Array.from({ length: count }, () => newId('event'));
+  await runSql(
+    tx,
+    sql`WITH old AS (
+          SELECT row_number() OVER (ORDER BY turn_number, position) AS n, turn_id, turn_number, position, type, data, created_at
+          FROM events WHERE session_id = ${from} AND turn_number <= ${turns.at(-1)!.number}),
+        copied AS (
+          SELECT * FROM unnest(${turns.map(({ id }) => id)}::text[], ${newTurnIds}::text[]) AS copied (old, new))
+        INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+        SELECT new_ids.id, ${to}, copied.new, turn_number, position, type,
+          CASE WHEN type = 'turn.continued' THEN json_build_object('continues_turn_id', (
+            SELECT continued.new FROM copied continued WHERE continued.old = data->>'continues_turn_id')) ELSE data END,
+          created_at
+        FROM old JOIN copied ON copied.old = old.turn_id
+          JOIN unnest(${ids}::text[]) WITH ORDINALITY AS new_ids (id, n) ON new_ids.n = old.n`,
+  );
+}
