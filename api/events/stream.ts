@@ -3,21 +3,13 @@ import { frameSchema } from '../../src/events/stream-schema.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { described } from '../../src/platform/object-schema.js';
 import { countPendingCharacters } from '../../src/stream/frames.js';
-import {
-  isReplayTooLong,
-  MAX_REPLAYED_EVENTS,
-  type Opening,
-  type SeenTurn,
-  type StreamPlace,
-} from '../../src/stream/opening.js';
-import { formatEventId, START } from '../../src/stream/position.js';
-import type { SessionOpening } from '../../src/stream/session-opening.js';
+import { formatEventId } from '../../src/stream/position.js';
+import { isReplayTooLong, MAX_REPLAYED_EVENTS, type NextFrames } from '../../src/stream/read-next.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
-import type { OpenStream } from './open-streams.js';
-import { pushTurn, type Progress } from './push-turn.js';
 import { SseConnection } from './sse-connection.js';
+import { StreamView } from './stream-view.js';
 
 const EXAMPLE = `event: agent.message.delta
 id: turn_01kag8z0d4k7q2r9t5y8h3j6m1:3.1.1
@@ -74,35 +66,22 @@ export const streamEvents = operation({
     const { deps, caller, params, query, ctx } = call;
     const isOfSession = query.follow !== undefined;
     await deps.streams.run(caller, ctx.res, async (stream) => {
-      let opening = deps.feed.open(params.session_id!);
-      const wake = (): void => opening.wake();
-      stream.signal.addEventListener('abort', wake);
+      const view = new StreamView(deps.feed, params.session_id!, stream, isOfSession);
       try {
         const lastEventId = isOfSession ? await lastIdOf(call) : ctx.get('Last-Event-ID');
-        const place = { projectId: caller.projectId, lastEventId, isOfSession };
-        let found = await deps.feed.readOpening(opening, place);
-        const { kind } = found.start ?? sessionNotFound();
-        if (isOfSession) await checkReplay(deps, found.start);
-        const at: Progress = { turnId: '', position: START };
-        const countWaiting = (): Promise<number> =>
-          countPendingCharacters(deps.db, at.turnId, at.position, isOfSession);
-        const retryMs = kind === 'over' ? RETRY_AFTER_END_MS : RETRY_MS;
+        const first = (await view.open(caller.projectId, lastEventId)) ?? sessionNotFound();
+        if (isOfSession) await checkReplay(deps, first);
+        const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, view.at!, isOfSession);
+        const retryMs = first.from.isOver && !isOfSession ? RETRY_AFTER_END_MS : RETRY_MS;
         const connection = await SseConnection.open(ctx, retryMs, stream.signal, countWaiting);
         stream.connection = connection;
         try {
-          for (;;) {
-            const seen = await pushNext(deps, opening, place, found, at, stream);
-            if (seen === null || !isOfSession || stream.signal.aborted) return;
-            place.lastEventId = formatEventId(at.turnId, at.position);
-            opening = deps.feed.open(params.session_id!, seen);
-            found = await deps.feed.readOpening(opening, place);
-          }
+          await view.push(first);
         } finally {
           connection.end();
         }
       } finally {
-        stream.signal.removeEventListener('abort', wake);
-        deps.feed.closeOpening(opening);
+        view.close();
       }
     });
   },
@@ -113,7 +92,7 @@ async function lastIdOf({ deps, caller, params, query, ctx }: Call): Promise<str
   const lastEventId = ctx.get('Last-Event-ID');
   if (lastEventId !== '' || query.after === undefined) return lastEventId;
   const { event } = (await findEvent(deps.db, caller.projectId, params.session_id!, query.after)) ?? sessionNotFound();
-  if (event !== null) return formatEventId(event.turn_id, [event.position, 0, 0]);
+  if (event !== null) return formatEventId(event.turn_id, event.position);
   throw new ServiceError(
     'event_not_found',
     'The session has no such event. Send the `id` of an event of its history as `after`, or leave it out.',
@@ -121,34 +100,10 @@ async function lastIdOf({ deps, caller, params, query, ctx }: Call): Promise<str
 }
 
 /** @throws ServiceError replay_too_long */
-async function checkReplay({ db }: ApiDeps, start: Opening | null): Promise<void> {
-  if (start?.kind !== 'turn' || !(await isReplayTooLong(db, start))) return;
+async function checkReplay({ db }: ApiDeps, { from, hasMore }: NextFrames): Promise<void> {
+  if (!hasMore || !(await isReplayTooLong(db, from))) return;
   throw new ServiceError(
     'replay_too_long',
     `More than ${MAX_REPLAYED_EVENTS} events were stored after this place. Read the history, then follow with the id of its last event as \`after\`.`,
   );
-}
-
-/**
- * Waits until there is a turn, and sends it to its end; null if there will be none, because the session is deleted or the stream
- * ends. It keeps no frames while the stream waits for the next turn.
- */
-async function pushNext(
-  deps: ApiDeps,
-  opening: SessionOpening,
-  place: StreamPlace,
-  found: { start: Opening | null; changed: Promise<void> },
-  at: Progress,
-  stream: OpenStream,
-): Promise<SeenTurn | null> {
-  let { start, changed } = found;
-  while (start?.kind === 'wait') {
-    // An abort before the read of the tables did not resolve `changed`.
-    if (!stream.signal.aborted) await changed;
-    if (stream.signal.aborted) return null;
-    ({ start, changed } = await deps.feed.readOpening(opening, place));
-  }
-  if (start?.kind !== 'turn') return null;
-  await pushTurn(deps, start, opening, at, stream);
-  return { turnId: start.turnId, number: start.number };
 }

@@ -18,8 +18,7 @@ interface ListenHandlers {
  * reconnects automatically. Channels can be added and removed at any time.
  */
 export class Listener {
-  /** Each promise resolves when Postgres listens on the channel, or at once while there is no connection. */
-  #channels = new Map<string, Promise<void>>();
+  readonly #channels = new Map<string, { users: number; listening: Promise<void> }>();
   /** Unused channels that Postgres still listens on. */
   #dropped = new Set<string>();
   #client: pg.Client | null = null;
@@ -42,20 +41,32 @@ export class Listener {
     return this.#isConnected;
   }
 
-  /** Resolves when notifications of the channel arrive, or at once while there is no connection. */
-  add(channel: string): Promise<void> {
-    let listening = this.#channels.get(channel);
-    if (listening === undefined) {
-      const isNew = !this.#dropped.delete(channel) && this.#client !== null && this.#isConnected;
-      listening = isNew ? this.#listen(this.#client!, channel) : Promise.resolve();
-      this.#channels.set(channel, listening);
-    }
-    return listening;
+  /** Number of channels. */
+  get size(): number {
+    return this.#channels.size;
   }
 
-  /** Postgres drops the channel at the next probe, because it is often needed again soon. */
+  /**
+   * Resolves when notifications of the channel arrive, or at once while there is no connection. Who adds a channel removes it
+   * when done; others may use it too.
+   */
+  add(channel: string): Promise<void> {
+    let used = this.#channels.get(channel);
+    if (used === undefined) {
+      const isNew = !this.#dropped.delete(channel) && this.#client !== null && this.#isConnected;
+      used = { users: 0, listening: isNew ? this.#listen(this.#client!, channel) : Promise.resolve() };
+      this.#channels.set(channel, used);
+    }
+    used.users += 1;
+    return used.listening;
+  }
+
+  /** After its last user Postgres drops the channel at the next probe, because it is often needed again soon. */
   remove(channel: string): void {
-    if (this.#channels.delete(channel)) this.#dropped.add(channel);
+    const used = this.#channels.get(channel);
+    if (used === undefined || (used.users -= 1) > 0) return;
+    this.#channels.delete(channel);
+    this.#dropped.add(channel);
   }
 
   async #listen(client: pg.Client, channel: string): Promise<void> {

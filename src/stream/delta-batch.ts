@@ -1,4 +1,3 @@
-import type { Position } from './position.js';
 import type { DeltaType } from '../events/stream-schema.js';
 
 /**
@@ -28,7 +27,7 @@ export interface DeltaBatch extends DeltaPlace {
 }
 
 interface Delta {
-  position: Position;
+  number: number;
   type: DeltaType;
   content: string;
 }
@@ -43,11 +42,11 @@ export function countDeltas(runs: DeltaRun[]): number {
   return runs.reduce((count, run) => count + run.length - 1, 0);
 }
 
-export function* unpackDeltas({ position, attempt, first, runs }: DeltaBatch): Generator<Delta> {
+export function* unpackDeltas({ first, runs }: DeltaBatch): Generator<Delta> {
   let number = first;
   for (const [type, ...contents] of runs) {
     for (const content of contents) {
-      yield { position: [position, attempt, number], type, content };
+      yield { number, type, content };
       number += 1;
     }
   }

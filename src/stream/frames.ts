@@ -1,7 +1,7 @@
 import type { Db } from '../db/transaction.js';
 import { countDeltas, unpackDeltas, type DeltaBatch, type DeltaRun } from './delta-batch.js';
-import { comparePositions, formatEventId, START, type Position } from './position.js';
-import type { NewEvent } from '../events/schema.js';
+import { comparePositions, formatEventId, START, type Place, type Position } from './position.js';
+import { TERMINAL_EVENTS, type NewEvent } from '../events/schema.js';
 import type { DeltaType, RetryNotice } from '../events/stream-schema.js';
 import { eventJson, type EventRow } from '../events/store.js';
 
@@ -11,6 +11,7 @@ export const MAX_BATCH_BYTES = 256 * 1024;
 const FRAME_OVERHEAD = 200;
 
 export interface Frame {
+  turnId: string;
   position: Position;
   /** The event id that a client resumes with. */
   id: string;
@@ -30,36 +31,55 @@ export function isRetry({ type }: Frame): boolean {
   return type === RETRY;
 }
 
+export function isTerminal({ type }: Frame): boolean {
+  return TERMINAL_EVENTS.has(type);
+}
+
 export function bytesOfFrame({ json }: Frame): number {
   return json.length + FRAME_OVERHEAD;
 }
 
 function createFrame(turnId: string, position: Position, type: string, json: string, writtenAt?: number): Frame {
-  return { position, id: formatEventId(turnId, position), type, json, ...(writtenAt !== undefined && { writtenAt }) };
+  const [, stored, attempt, delta] = position;
+  return {
+    turnId,
+    position,
+    id: formatEventId(turnId, stored, attempt, delta),
+    type,
+    json,
+    ...(writtenAt !== undefined && { writtenAt }),
+  };
 }
 
-export function framesOfEvents(events: EventRow[]): Frame[] {
+/** The frames of events of a turn, which has a number in its session. */
+export function framesOfEvents(events: EventRow[], turn: number): Frame[] {
   return events.map((event) =>
-    createFrame(event.turn_id, [event.position, 0, 0], event.type, eventJson(event), Date.parse(event.created_at)),
+    createFrame(
+      event.turn_id,
+      [turn, event.position, 0, 0],
+      event.type,
+      eventJson(event),
+      Date.parse(event.created_at),
+    ),
   );
 }
 
-/** The frames of a batch of deltas (docs/contract.md §3 "Data of a delta"), identical live and in a replay. */
-export function framesOf(batch: DeltaBatch, sentAt: number): Frame[] {
-  return [...unpackFrames(batch, { sentAt })];
-}
-
-/** Those of a batch after a position, each made when it is needed. */
-export function* unpackFrames(
+/**
+ * The frames of a batch of deltas after a position (docs/contract.md §3 "Data of a delta"), identical live and in a replay. Each is
+ * made when it is needed.
+ */
+export function* framesOfDeltas(
   batch: DeltaBatch,
+  turn: number,
   { after = START, sentAt }: { after?: Position; sentAt?: number },
 ): Generator<Frame> {
-  const { turnId, messageId } = batch;
+  const { turnId, position: stored, attempt, messageId } = batch;
   const dataOf = (type: DeltaType, content: string): object =>
     type === RETRY
       ? { type, turn_id: turnId, ...(JSON.parse(content) as RetryNotice) }
       : { type, turn_id: turnId, message_id: messageId, content };
-  for (const { position, type, content } of unpackDeltas(batch)) {
+  for (const { number, type, content } of unpackDeltas(batch)) {
+    const position: Position = [turn, stored, attempt, number];
     if (comparePositions(position, after) <= 0) continue;
     yield createFrame(turnId, position, type, JSON.stringify(dataOf(type, content)), sentAt);
   }
@@ -86,8 +106,8 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
   let number = 0;
   for (const { attempt, last, message_id: messageId, runs } of rows) {
     for (const delta of unpackDeltas(batchOf({ turnId, position, attempt, messageId }, last, runs))) {
-      if (delta.position[2] <= number) continue;
-      number = delta.position[2];
+      if (delta.number <= number) continue;
+      number = delta.number;
       if (delta.type === 'agent.message.delta') content += delta.content;
     }
   }
@@ -95,11 +115,10 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
   return [{ type: 'agent.message', data: { message_id: rows[0]!.message_id, content, incomplete: true } }];
 }
 
-/** The characters that a stream has still to send after a position of a turn; `isOfSession`: those of the turns that follow too. */
+/** The characters that a stream has still to send after a place; `isOfSession`: those of the turns that follow too. */
 export async function countPendingCharacters(
   db: Db,
-  turnId: string,
-  [stored, attempt, number]: Position,
+  { turnId, at: [, stored, attempt, number] }: Pick<Place, 'turnId' | 'at'>,
   isOfSession: boolean,
 ): Promise<number> {
   const [row]: { characters: number }[] = await db.query(

@@ -4,7 +4,7 @@ import type { Turn } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
 import { notificationSeconds } from '../platform/metrics.js';
 import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
-import type { Position } from './position.js';
+import type { TurnPosition } from './position.js';
 import type { DeltaType } from '../events/stream-schema.js';
 import type { EventRow } from '../events/store.js';
 
@@ -26,7 +26,7 @@ export type TurnNotification =
 
 /** Stored events for readers that have every frame up to `after`: these readers need no query. */
 export interface LiveEvents {
-  after: Position;
+  after: TurnPosition;
   events: EventRow[];
 }
 
@@ -155,7 +155,7 @@ export function parseNotification(payload: string): TurnNotification | null {
   if (sessionId === '') return null;
   const parts = JSON.parse(payload.slice(turnId.length + sessionId.length + 2)) as unknown[];
   if (parts.length === 1 || parts.length === 3) {
-    const [position, after, events] = parts as [number, Position?, StoredEvent[]?];
+    const [position, after, events] = parts as [number, TurnPosition?, StoredEvent[]?];
     const live = after && events && { after, events: rowsOf(turnId, position, events) };
     return { kind: 'stored', turnId, position, live: live ?? null };
   }

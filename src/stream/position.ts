@@ -1,22 +1,38 @@
-/**
- * A position in a turn's stream: the last stored event, then the attempt of the model call and the delta after that
- * event. Stored event n is [n, 0, 0]; delta d of attempt a after it is [n, a, d]. Commit order is position order.
- */
-export type Position = readonly [stored: number, attempt: number, delta: number];
+/** A position in a turn: the last stored event, then the attempt of the model call and the delta after that event. */
+export type TurnPosition = readonly [stored: number, attempt: number, delta: number];
 
-export const START: Position = [0, 0, 0];
+/**
+ * A position in the stream of a session: the number of the turn, then the position in it. Stored event n of turn t is
+ * [t, n, 0, 0]; delta d of attempt a after it is [t, n, a, d]. Commit order is position order.
+ */
+export type Position = readonly [turn: number, ...inTurn: TurnPosition];
+
+/** A place in the stream of a session: who is here has everything before it. */
+export interface Place {
+  projectId: string;
+  sessionId: string;
+  /** Empty before the first turn; null if it is not known, which means the start of the open or last turn. */
+  turnId: string | null;
+  at: Position;
+  /** The turn's terminal event is before this place. */
+  isOver: boolean;
+  /** Deltas follow. False in a turn that had ended when the stream came to it: only its stored events follow. */
+  isLive: boolean;
+}
+
+export const START: Position = [0, 0, 0, 0];
 
 export function comparePositions(a: Position, b: Position): number {
-  return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
+  return a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || a[3] - b[3];
 }
 
 /** The SSE id of a frame: `<turn_id>:<position>`. */
-export function formatEventId(turnId: string, position: Position): string {
-  return position[1] === 0 ? `${turnId}:${position[0]}` : `${turnId}:${position.join('.')}`;
+export function formatEventId(turnId: string, stored: number, attempt = 0, delta = 0): string {
+  return attempt === 0 ? `${turnId}:${stored}` : `${turnId}:${stored}.${attempt}.${delta}`;
 }
 
 /** Parses a `Last-Event-ID`; null if it is not one of our ids. */
-export function parseEventId(id: string): { turnId: string; position: Position } | null {
+export function parseEventId(id: string): { turnId: string; position: TurnPosition } | null {
   const match = /^(turn_[0-9a-z]{26}):(\d{1,9})(?:\.(\d{1,9})\.(\d{1,9}))?$/.exec(id);
   if (match === null) return null;
   return { turnId: match[1]!, position: [Number(match[2]), Number(match[3] ?? 0), Number(match[4] ?? 0)] };

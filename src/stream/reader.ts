@@ -1,196 +1,196 @@
 import type { LimitFunction } from 'p-limit';
 import type { DataSource } from 'typeorm';
+import { unlessLate } from '../platform/limited-wait.js';
 import type { Logger } from '../platform/logger.js';
-import { countDeltas, type DeltaBatch } from './delta-batch.js';
-import { framesOf, framesOfEvents, type Frame } from './frames.js';
-import type { LiveEvents, TurnNotification } from './notify.js';
-import type { OpenedTurn } from './opening.js';
-import { comparePositions, START, type Position } from './position.js';
-import { readFrames } from './read-frames.js';
+import type { Frame } from './frames.js';
+import { liveFrames, sortNotifications } from './live-frames.js';
+import type { TurnNotification } from './notify.js';
+import { comparePositions, type Place } from './position.js';
+import { placeAfter, placeOf, readNext, type NextFrames } from './read-next.js';
 import type { FrameRing } from './ring.js';
-import { TERMINAL_EVENTS } from '../events/schema.js';
 
 const GAP_RETRY_MS = 60;
-const MAX_PENDING = 10_000;
-
-type LiveDeltas = DeltaBatch & { sentAt: number };
+/** How long a stream waits for LISTEN before it reads. Without notifications, the feed's poll finds what it misses. */
+const LISTEN_TIMEOUT_MS = 1000;
+const MAX_WAITING = 1000;
 
 /**
- * The latest frames of one turn, shared by all its watchers in this process. Live deltas are accepted while they follow
- * without a gap; missing ones are read from the tables. A watcher that needs frames older than the ring reads the
- * tables itself.
+ * The latest frames of one session, shared by all its streams in this process. A stream joins before it reads the tables, so
+ * nothing is lost between its read and the notifications. Notifications are accepted while they follow without a gap; missing
+ * frames are read from the tables. A stream that needs frames older than the ring reads the tables itself.
  */
-export class TurnReader {
-  /** Callbacks of the watchers, called when there may be new frames. The feed maintains them. */
+export class SessionReader {
+  /** Callbacks of the streams, called when there may be new frames. The feed maintains them. */
   readonly watchers = new Set<() => void>();
-  #pending: LiveDeltas[] = [];
-  #catching: Promise<void> | null = null;
+  /** The place after the newest frame of the ring. Null until a stream has found the open turn, or that all have ended. */
+  #head: Place | null = null;
+  /** The turn before the one at the head. */
+  #turnBefore: string | null = null;
+  /** When the reader came to its turn. */
+  #turnSince = 0;
+  #waiting: TurnNotification[] = [];
   #isReading = false;
-  #again = false;
   #gapTimer: NodeJS.Timeout | null = null;
-  #closed = false;
-  readonly beganAt = performance.now();
-  readonly turnId: string;
-  readonly sessionId: string;
-  readonly number: number;
+  #isClosed = false;
 
-  /**
-   * Begins with the frames of the stream that opens, if they are all there are; else at the last stored event, and watchers
-   * read the earlier frames themselves. `limit` bounds the reads of all readers.
-   */
+  /** `listening` resolves when the session's notifications arrive; `limit` bounds the reads of all readers. */
   constructor(
-    { turnId, sessionId, number, after, position, frames, hasMore }: OpenedTurn,
-    readonly ring: FrameRing,
+    readonly sessionId: string,
+    private readonly listening: Promise<void>,
+    private readonly ring: FrameRing,
     private readonly limit: LimitFunction,
     private readonly db: DataSource,
     private readonly log: Logger,
-  ) {
-    this.turnId = turnId;
-    this.sessionId = sessionId;
-    this.number = number;
-    ring.begin(hasMore ? [position, 0, 0] : after);
-    if (hasMore) this.catchUp();
-    else this.#append(frames);
+  ) {}
+
+  get head(): Place | null {
+    return this.#head;
+  }
+
+  get turnSince(): number {
+    return this.#turnSince;
   }
 
   /**
-   * The available frames after `position`, possibly none, in order and without a gap. To continue, call it again with
-   * the position of the last frame.
+   * Reads where a stream begins, and its first frames unless the ring may have them. Returns null if the project has no such
+   * session.
    */
-  async after(position: Position): Promise<Frame[]> {
-    return this.ring.after(position) ?? (await readFrames(this.db, this.turnId, position, true)).frames;
+  async open(projectId: string, lastEventId: string, isOfSession: boolean): Promise<NextFrames | null> {
+    const place = placeOf({ projectId, sessionId: this.sessionId }, lastEventId);
+    await unlessLate(this.listening, LISTEN_TIMEOUT_MS, () => undefined);
+    return this.limit(async () => {
+      const next = await readNext(this.db, place, { isOfSession, withFrames: this.#head === null });
+      if (next !== null) this.#begin(next);
+      return next;
+    });
   }
 
-  /** The turn, for a stream that reads it from its start. */
-  get fromStart(): OpenedTurn {
-    const { turnId, sessionId, number, ring } = this;
-    const [position] = ring.head;
-    const place = { sessionId, turnId, number, isOpen: true, after: START, position };
-    return { kind: 'turn', ...place, frames: [], hasMore: true };
+  /** The ring's frames after a place, possibly none, all of one turn; null if it lacks some of them or the session is deleted. */
+  inRing({ at, isLive }: Place): Frame[] | null {
+    return isLive && !this.#isClosed ? this.ring.after(at) : null;
+  }
+
+  /**
+   * The frames after a place, possibly none, in order and without a gap, and the place after them; null if the session is deleted.
+   */
+  async after(place: Place): Promise<Pick<NextFrames, 'frames' | 'to'> | null> {
+    if (this.#isClosed) return null;
+    const frames = this.inRing(place);
+    if (frames !== null) return { frames, to: placeAfter(place, frames) };
+    const next = await readNext(this.db, place, { isOfSession: true, withFrames: true });
+    if (next !== null) this.#begin(next);
+    return next;
   }
 
   take(notification: TurnNotification): void {
-    if (notification.kind === 'stored') this.takeStored(notification.position, notification.live);
-    else this.takeLive(notification);
-  }
-
-  /**
-   * The tables hold frames up to `position`, which may be a delta: a reader created while deltas were being stored has
-   * missed their notification.
-   */
-  storedUpTo(position: Position): void {
-    if (comparePositions(position, this.ring.head) > 0) this.catchUp();
-  }
-
-  /** Events up to `position` were stored. `live` contains them if they were short. */
-  takeStored(position: number, live: LiveEvents | null): void {
-    const isNext =
-      live !== null &&
-      this.#catching === null &&
-      this.#pending.length === 0 &&
-      comparePositions(live.after, this.ring.head) === 0;
-    if (isNext) this.#append(framesOfEvents(live.events));
-    else this.storedUpTo([position, 0, 0]);
-  }
-
-  takeLive(batch: LiveDeltas): void {
-    if (this.#pending.length === 0 && this.#catching === null && this.#joins(batch, false)) {
-      this.#append(framesOf(batch, batch.sentAt));
-      return;
-    }
-    if (comparePositions(lastOf(batch), this.ring.head) <= 0) return;
-    this.#pending.push(batch);
-    // These deltas will be in the tables.
-    if (this.#pending.length > MAX_PENDING) this.#pending = [];
-    this.catchUp();
+    const isNext = this.#head !== null && !this.#isReading && this.#waiting.length === 0;
+    if (isNext && this.#accept(notification, false)) return;
+    this.#waiting.push(notification);
+    // Their frames will be in the tables.
+    if (this.#waiting.length > MAX_WAITING) this.#waiting = [notification];
+    if (this.#gapTimer === null || notification.kind === 'stored') this.catchUp();
   }
 
   /** Reads the frames after the head from the tables. */
   catchUp(): void {
-    if (this.#closed) return;
-    if (this.#catching !== null) {
-      // A read that has not begun will find it.
-      this.#again ||= this.#isReading;
-      return;
-    }
-    this.#catching = this.limit(() => this.#read())
-      .catch((err: unknown) => this.log.warn({ err, turn_id: this.turnId }, 'a stream reader could not read on'))
-      .finally(() => {
-        this.#catching = null;
-        this.#isReading = false;
-        if (this.#again) {
-          this.#again = false;
-          this.catchUp();
-        } else if (this.#pending.length > 0 && !this.#closed) {
-          // The writer's next flush fills a gap.
-          this.#gapTimer ??= setTimeout(() => {
-            this.#gapTimer = null;
-            this.catchUp();
-          }, GAP_RETRY_MS);
-        }
-      });
+    if (this.#isReading || this.#isClosed || this.#head === null) return;
+    clearTimeout(this.#gapTimer ?? undefined);
+    this.#gapTimer = null;
+    this.#isReading = true;
+    void this.limit(() => this.#read()).catch((err: unknown) => {
+      this.log.warn({ err, session_id: this.sessionId }, 'a stream reader could not read on');
+      if (this.#waiting.length > 0) this.#catchUpLater();
+    });
+  }
+
+  /** Between turns, streams need no frames: those that have not sent the last ones read the tables. */
+  trim(): void {
+    if (this.#head?.isOver === true) this.ring.shrink(0);
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
+    this.#waiting = [];
     this.ring.clear();
-    if (this.#gapTimer !== null) clearTimeout(this.#gapTimer);
+    clearTimeout(this.#gapTimer ?? undefined);
     this.#notify();
+  }
+
+  /** Begins with what a stream has read, unless the reader has begun or the stream has to read further turns. */
+  #begin({ from, frames, to, hasMore, open }: NextFrames): void {
+    if (this.#head !== null || (open === null && hasMore)) return;
+    const [turn, , attempt] = from.at;
+    // Not all frames are read, or a client names a delta that may not exist. The stream reads up to there itself.
+    const isUnsure = open !== null && (hasMore || (frames.length === 0 && attempt > 0));
+    const place = open === null ? to : isUnsure ? { ...from, at: [turn, open.stored, 0, 0] as const } : from;
+    this.ring.begin(place.at);
+    this.#moveTo(place);
+    if (isUnsure) return this.catchUp();
+    this.#append(frames);
+    this.#acceptWaiting();
   }
 
   async #read(): Promise<void> {
-    if (this.#closed) return;
-    this.#isReading = true;
-    for (let hasMore = true; hasMore;) {
-      const next = await readFrames(this.db, this.turnId, this.ring.head, true);
-      this.#append(next.frames);
-      ({ hasMore } = next);
+    // This read finds the events that were notified before it. Deltas may be stored a moment later.
+    this.#waiting = this.#waiting.filter(({ kind }) => kind === 'deltas');
+    const before = new Set(this.#waiting);
+    try {
+      for (let hasMore = true; hasMore && !this.#isClosed;) {
+        const next = await readNext(this.db, this.#head!, { isOfSession: true, withFrames: true });
+        if (next === null) return this.close();
+        this.#append(next.frames);
+        this.#moveTo(next.to);
+        hasMore = next.hasMore && next.frames.length > 0;
+      }
+    } finally {
+      this.#isReading = false;
     }
-    this.#drainPending();
+    this.#waiting = this.#waiting.filter((one) => !before.has(one) || one.turnId === this.#head!.turnId);
+    this.#acceptWaiting();
   }
 
-  #drainPending(): void {
-    const pending = this.#pending.sort((a, b) => comparePositions(firstOf(a), firstOf(b)));
-    this.#pending = [];
-    for (const batch of pending) {
-      if (comparePositions(lastOf(batch), this.ring.head) <= 0) continue;
-      if (this.#pending.length === 0 && this.#joins(batch, true)) this.#append(framesOf(batch, batch.sentAt));
-      else this.#pending.push(batch);
-    }
+  /** Accepts what follows the head. The tables have just been read. */
+  #acceptWaiting(): void {
+    const waiting = sortNotifications(this.#waiting, this.#head!);
+    this.#waiting = [];
+    for (const one of waiting) if (this.#waiting.length > 0 || !this.#accept(one, true)) this.#waiting.push(one);
+    if (this.#waiting.length === 0) return;
+    const isGap = this.#waiting.every(({ kind, turnId }) => kind === 'deltas' && turnId === this.#head!.turnId);
+    // The writer's next flush fills a gap.
+    if (isGap) this.#catchUpLater();
+    else this.catchUp();
   }
 
-  /**
-   * True if nothing is missing between the head and the batch. Before the first delta of a new attempt there may be
-   * deltas of an earlier attempt, which are in the table by then: such a batch is accepted only right after a read.
-   */
-  #joins({ position, attempt, first }: LiveDeltas, wasRead: boolean): boolean {
-    const { head } = this.ring;
-    if (position !== head[0]) return false;
-    if (attempt === head[1]) return first <= head[2] + 1;
-    return first === 1 && attempt > head[1] && (wasRead || attempt === 1);
+  #catchUpLater(): void {
+    this.#gapTimer ??= setTimeout(() => this.catchUp(), GAP_RETRY_MS);
   }
 
-  /** A live batch and a read may contain the same deltas: skip those up to the head. */
+  /** Appends the frames of a notification. Returns false if they must be read from the tables. */
+  #accept(one: TurnNotification, wasRead: boolean): boolean {
+    // The process that stores the end of a turn is notified of it twice.
+    const frames = one.turnId === this.#turnBefore ? [] : liveFrames(this.#head!, one, wasRead);
+    if (frames !== null) this.#append(frames);
+    return frames !== null;
+  }
+
+  /** A notification and a read may contain the same frames: skip those up to the head. */
   #append(frames: Frame[]): void {
-    const fresh = frames.filter((frame) => comparePositions(frame.position, this.ring.head) > 0);
+    const fresh = frames.filter((frame) => comparePositions(frame.position, this.#head!.at) > 0);
     if (fresh.length === 0) return;
     this.ring.append(fresh);
+    this.#moveTo(placeAfter(this.#head!, fresh));
     this.#notify();
   }
 
-  #notify(): void {
-    for (const notify of [...this.watchers]) notify();
+  #moveTo(place: Place): void {
+    if (place.turnId !== this.#head?.turnId) {
+      this.#turnBefore = this.#head?.turnId ?? null;
+      this.#turnSince = performance.now();
+    }
+    this.#head = place;
   }
-}
 
-function firstOf({ position, attempt, first }: DeltaBatch): Position {
-  return [position, attempt, first];
-}
-
-function lastOf({ position, attempt, first, runs }: DeltaBatch): Position {
-  return [position, attempt, first + countDeltas(runs) - 1];
-}
-
-export function isTerminal(frame: Frame): boolean {
-  return TERMINAL_EVENTS.has(frame.type);
+  #notify(): void {
+    for (const notify of this.watchers) notify();
+  }
 }

@@ -1,4 +1,4 @@
-import { bytesOfFrame, isRetry, MAX_BATCH_BYTES, type Frame } from './frames.js';
+import { bytesOfFrame, isRetry, isTerminal, MAX_BATCH_BYTES, type Frame } from './frames.js';
 import { comparePositions, START, type Position } from './position.js';
 import { MIB } from '../platform/units.js';
 
@@ -31,7 +31,7 @@ export class RingMemory {
   }
 }
 
-/** The latest frames of a turn: every frame after `floor` up to `head`; empty while `floor` is null. */
+/** The latest frames of a session: every frame after `floor` up to `head`; empty while `floor` is null. */
 export class FrameRing {
   #frames: Frame[] = [];
   #bytes = 0;
@@ -73,7 +73,7 @@ export class FrameRing {
     this.count(bytes);
   }
 
-  /** The next frames after `position`, at most a batch; null if the ring has dropped some of them. */
+  /** The next frames after `position`, at most a batch and of one turn; null if the ring has dropped some of them. */
   after(position: Position): Frame[] | null {
     if (this.#floor === null || comparePositions(position, this.#floor) < 0) return null;
     if (this.#latest !== null && comparePositions(this.#latest.after, position) === 0) return this.#latest.frames;
@@ -81,6 +81,7 @@ export class FrameRing {
     while (start > 0 && comparePositions(this.#frames[start - 1]!.position, position) > 0) start -= 1;
     let end = start;
     for (let bytes = 0; end < this.#frames.length && bytes < MAX_BATCH_BYTES; end += 1) {
+      if (end > start && isTerminal(this.#frames[end - 1]!)) break;
       bytes += bytesOfFrame(this.#frames[end]!);
     }
     const frames = this.#frames.slice(start, end);

@@ -4,7 +4,7 @@ import { OPEN, isOpen } from '../db/turn-states.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
 import type { LiveEvents, Notifier } from '../stream/notify.js';
-import type { Position } from '../stream/position.js';
+import type { TurnPosition } from '../stream/position.js';
 import type { EventRow, EventToStore } from '../events/store.js';
 import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
@@ -148,6 +148,6 @@ async function notifyWatchers(
 /** Without `streamed` it is not known what watchers have seen: they read the tables. */
 function liveEvents(events: EventRow[], { attempt, deltas }: NonNullable<TurnWrite['streamed']>): LiveEvents {
   const before = events[0]!.position - 1;
-  const after: Position = deltas === 0 ? [before, 0, 0] : [before, attempt, deltas];
+  const after: TurnPosition = deltas === 0 ? [before, 0, 0] : [before, attempt, deltas];
   return { after, events };
 }

@@ -51,7 +51,7 @@ describe('a stream of the session that reads the tables', () => {
   it('finds turns whose notifications are lost, also several that began and ended meanwhile', async () => {
     const sessionId = await session();
     const stream = await follow(sessionId);
-    const expected: string[] = [];
+    const expected = [await turn(sessionId), await turn(sessionId)];
     const first = await begin(sessionId);
     await stream.until(({ id }) => id === `${first}:1`);
     await end(first);
@@ -86,7 +86,7 @@ describe('a stream of the session that reads the tables', () => {
     const sessionId = await session();
     const [first, second] = [await turn(sessionId), await turn(sessionId)];
     const count = (turnId: string, isOfSession: boolean): Promise<number> =>
-      countPendingCharacters(service.db, turnId, [1, 0, 0], isOfSession);
+      countPendingCharacters(service.db, { turnId, at: [1, 1, 0, 0] }, isOfSession);
     const ends = [await count(first, false), await count(second, false)] as const;
     expect(Math.min(...ends)).to.be.greaterThan(0);
     expect(await count(second, true)).to.equal(ends[1]);

@@ -4,12 +4,11 @@ import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
 import { DeltaStore } from '../../../src/stream/delta-store.js';
-import { bytesOfFrame, MAX_BATCH_BYTES } from '../../../src/stream/frames.js';
+import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';
 import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/stream/notify.js';
-import { readOpening, type OpenedTurn } from '../../../src/stream/opening.js';
-import { START } from '../../../src/stream/position.js';
-import { readFrames } from '../../../src/stream/read-frames.js';
-import { TurnReader } from '../../../src/stream/reader.js';
+import { START, type Place } from '../../../src/stream/position.js';
+import { SessionReader } from '../../../src/stream/reader.js';
+import { readNext, type NextFrames } from '../../../src/stream/read-next.js';
 import { RingMemory } from '../../../src/stream/ring.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -60,8 +59,13 @@ describe('deltas', () => {
   };
   const open = (turn: QueuedTurn, store = new DeltaStore(db, notifier, log), onFenced = () => undefined as void) =>
     beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL).then((call) => store.open(call, onFenced));
+  /** The next frames of a turn from a place on, by default from its start. */
+  const read = async (turn: QueuedTurn, at = START, from = db): Promise<NextFrames> => {
+    const place: Place = { ...turn, projectId, turnId: turn.id, at, isOver: false, isLive: true };
+    return (await readNext(from, place, { isOfSession: false, withFrames: true }))!;
+  };
   const framesOf = async (turn: QueuedTurn): Promise<string[]> => {
-    const { frames } = await readFrames(db, turn.id, START, true);
+    const { frames } = await read(turn);
     return frames.filter(({ type }) => type === DELTA).map(({ id, type, json }) => [id, type, json].join(' '));
   };
   const partitions = async (): Promise<string[]> =>
@@ -118,11 +122,11 @@ describe('deltas', () => {
     let after = START;
     let count = 0;
     for (let hasMore = true; hasMore;) {
-      const batch = await readFrames(db, turn.id, after, true);
+      const batch = await read(turn, after);
       expect(batch.frames.map(bytesOfFrame).reduce((sum, bytes) => sum + bytes, 0)).to.be.below(MAX_BATCH_BYTES + 1000);
       for (const { position } of batch.frames) {
         // The message of the turn comes first.
-        expect(position).to.deep.equal(count === 0 ? [1, 0, 0] : [1, 1, count]);
+        expect(position).to.deep.equal(count === 0 ? [1, 1, 0, 0] : [1, 1, 1, count]);
         count += 1;
       }
       after = batch.frames.at(-1)!.position;
@@ -136,9 +140,9 @@ describe('deltas', () => {
     const [another] = (await insertSessions(db, projectId, 1)) as [string];
     await insertEndedTurns(db, another, { count: 300, results: 10 });
     await db.query('ANALYZE events');
-    const { result, read } = await countRowsRead(db, (counting) => readFrames(counting, turn.id, START, true));
+    const { result, read: rows } = await countRowsRead(db, (counting) => read(turn, START, counting));
     expect(result.frames.map(({ type }) => type)).to.deep.equal(['user.message']);
-    expect(read).to.be.lessThan(50);
+    expect(rows).to.be.lessThan(50);
   });
 
   it('have the same frames live and from the table, also when a flush was sent twice', async () => {
@@ -171,17 +175,18 @@ describe('deltas', () => {
         return db.query(...query);
       },
     } as DataSource;
-    const place = { projectId, lastEventId: '', isOfSession: false };
-    const opened = (await readOpening(db, turn.sessionId, place, true)) as OpenedTurn;
-    const reader = new TurnReader(opened, new RingMemory().createRing(), pLimit(1), counted, log);
-    expect(await reader.after(START)).to.have.length(1);
+    const ring = new RingMemory().createRing();
+    const reader = new SessionReader(turn.sessionId, Promise.resolve(), ring, pLimit(1), counted, log);
+    const { to: place } = (await reader.open(projectId, '', false))!;
+    const after = async (): Promise<Frame[]> => (await reader.after(place))!.frames;
+    expect(await after()).to.have.length(0);
     const writer = await open(turn);
     writer.write(DELTA, 'Hello');
     await notifier.flush();
     const live = (): TurnNotification | null | undefined =>
       payloads.map(parseNotification).find((one) => one?.turnId === turn.id && one.kind === 'deltas');
     await eventually('the delta arrives', () => live() !== undefined);
-    reader.takeLive(live() as TurnNotification & { kind: 'deltas' });
+    reader.take(live()!);
 
     const event = (id: string, position: number) => {
       return {
@@ -193,14 +198,15 @@ describe('deltas', () => {
         data: '{}',
       };
     };
+    const stored = { kind: 'stored', turnId: turn.id } as const;
     const before = reads;
-    reader.takeStored(2, { after: [1, 1, 1], events: [event('event_1', 2)] });
-    expect((await reader.after(START)).map(({ type }) => type)).to.deep.equal(['user.message', DELTA, 'agent.message']);
+    reader.take({ ...stored, position: 2, live: { after: [1, 1, 1], events: [event('event_1', 2)] } });
+    expect((await after()).map(({ type }) => type)).to.deep.equal([DELTA, 'agent.message']);
     expect(reads).to.equal(before);
 
-    reader.takeStored(4, { after: [3, 0, 0], events: [event('event_3', 4)] });
+    reader.take({ ...stored, position: 4, live: { after: [3, 0, 0], events: [event('event_3', 4)] } });
     await eventually('it reads', () => reads > before);
-    expect((await reader.after(START)).at(-1)!.position).to.deep.equal([2, 0, 0]);
+    expect((await after()).at(-1)!.position).to.deep.equal([1, 2, 0, 0]);
     reader.close();
     await endTurn(deps, turn.id, { kind: 'cancelled' });
   });

@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { Feed, MAX_PARALLEL_READS } from '../../../src/stream/feed.js';
 import { Notifier } from '../../../src/stream/notify.js';
-import type { OpenedTurn } from '../../../src/stream/opening.js';
-import type { TurnReader } from '../../../src/stream/reader.js';
+import type { SessionReader } from '../../../src/stream/reader.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { endTurn } from '../../../src/turns/finish.js';
@@ -18,38 +17,38 @@ const log = createLogger('silent', 'test');
 /** All processes lose their LISTEN connections at once when Postgres fails over, and come back to one that is cold. */
 describe('the readers of a process after its LISTEN connection was lost', () => {
   let feed: Feed;
-  const reads = { count: 0, running: 0, mostAtOnce: 0, polls: 0, withDeltas: 0, sessions: 0 };
-  const readers: TurnReader[] = [];
+  let projectId: string;
+  const reads = { count: 0, running: 0, mostAtOnce: 0, polls: 0, withDeltas: 0 };
+  const readers: SessionReader[] = [];
   const noop = (): void => undefined;
   const database = useDatabase();
   const db = usePool(database, 10);
   before(async () => {
-    const { projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 });
+    ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 1000 }));
     const sessions = await insertSessions(db, projectId, TURNS);
-    for (const id of sessions) await acceptMessage(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
+    for (const id of sessions) await begin(id);
     feed = new Feed(database.url, counting(db), log);
-    const place = { projectId, lastEventId: '', isOfSession: false };
-    await Promise.all(
-      sessions.map(async (id) => {
-        const opening = feed.open(id);
-        const { start } = await feed.readOpening(opening, place);
-        readers.push(feed.watch(start as OpenedTurn, opening, noop));
-      }),
-    );
+    for (const id of sessions) readers.push(feed.join(id, noop));
+    await Promise.all(readers.map((reader) => reader.open(projectId, '', false)));
   });
   after(async () => {
-    for (const reader of readers) feed.release(reader, noop);
+    for (const reader of readers) feed.leave(reader, noop);
     await feed.close();
   });
 
+  const begin = (sessionId: string): Promise<{ id: string }> =>
+    acceptMessage(db, projectId, sessionId, { content: 'x', files: [], skills: [] }, 'test');
+  const end = (turnId: string): Promise<unknown> => {
+    const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);
+    return endTurn({ db, notifier: lost, log }, turnId, { kind: 'cancelled' });
+  };
   /** Counts the reads of turns' frames, and slows them down, as a cold Postgres does. */
   function counting(real: DataSource): DataSource {
     const query = async (statement: string, parameters?: unknown[]): Promise<unknown> => {
       if (!statement.includes('FROM events')) {
-        if (statement.includes('FROM unnest')) reads.sessions += 1;
         if (statement.includes('FROM deltas')) {
           reads.polls += 1;
-          reads.withDeltas = (parameters as string[][])[1]!.length;
+          reads.withDeltas = (parameters as boolean[][])[5]!.filter(Boolean).length;
         }
         return real.query(statement, parameters);
       }
@@ -70,7 +69,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
          WHERE datname = current_database() AND application_name LIKE 'listen %' AND query LIKE '%LISTEN%'`,
       )
     ).map(({ pid }) => pid);
-  const terminal = (reader: TurnReader): boolean => reader.ring.head[0] === 2;
+  const terminal = ({ head }: SessionReader): boolean => head!.isOver;
 
   it('read four turns at once when they begin', () => {
     expect(reads.mostAtOnce).to.equal(MAX_PARALLEL_READS);
@@ -82,8 +81,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     await db.query('SELECT pg_terminate_backend($1)', [before]);
     await eventually('it listens again', async () => (await listening()).some((pid) => pid !== before));
     const ended = readers.filter((_, index) => index % 4 === 0);
-    const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);
-    for (const { turnId } of ended) await endTurn({ db, notifier: lost, log }, turnId, { kind: 'cancelled' });
+    for (const { head } of ended) await end(head!.turnId!);
     await eventually('all that is new was read', () => ended.every(terminal));
     expect(reads.count).to.equal(ended.length);
     expect(reads.mostAtOnce).to.be.at.most(MAX_PARALLEL_READS);
@@ -93,72 +91,92 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const away = new Notifier({ query: () => new Promise(() => undefined) } as unknown as DataSource, log);
     away.alsoHere((payload) => feed.receive(payload));
     const reader = readers[1]!;
-    const after = reader.ring.head;
-    const event = { id: 'evt_here', turn_id: reader.turnId, type: 'agent.message', data: '{}' };
-    const events = [{ ...event, position: after[0] + 1, created_at: new Date().toISOString() }];
-    away.notify({ id: reader.turnId, sessionId: 'ses_1', position: after[0] + 1 }, { after, events });
-    await eventually('the reader has it', () => reader.ring.head[0] === after[0] + 1);
-    expect((await reader.after(after)).map(({ type }) => type)).to.deep.equal(['agent.message']);
+    const place = reader.head!;
+    const [turn, position] = place.at;
+    const event = { id: 'evt_here', turn_id: place.turnId!, type: 'agent.message', data: '{}' };
+    const events = [{ ...event, position: position + 1, created_at: new Date().toISOString() }];
+    const after = [position, 0, 0] as const;
+    away.notify({ id: event.turn_id, sessionId: reader.sessionId, position: position + 1 }, { after, events });
+    await eventually('the reader has it', () => reader.head!.at[1] === position + 1);
+    const { frames, to } = (await reader.after(place))!;
+    expect(frames.map(({ type }) => type)).to.deep.equal(['agent.message']);
+    expect(to.at).to.deep.equal([turn, position + 1, 0, 0]);
   });
 
-  it('lose nothing that is stored between the statement that opens a stream and its reader', async () => {
-    const { projectId } = await createKey(db, { project: 'demo' });
+  it('lose nothing that is notified between joining and the end of the statement that opens a stream', async () => {
     const [id] = (await insertSessions(db, projectId, 1)) as [string];
-    const opening = feed.open(id);
-    const taken: number[] = [];
-    const take = opening.take.bind(opening);
-    opening.take = (notification) => {
-      take(notification);
-      taken.push(notification.position);
-    };
-    const place = { projectId, lastEventId: '', isOfSession: false };
-    const { start, changed } = await feed.readOpening(opening, place);
-    expect(start).to.deep.equal({ kind: 'wait', seen: { turnId: null, number: 0 } });
-    const turn = await acceptMessage(db, projectId, id, { content: 'x', files: [], skills: [] }, 'test');
-    const notifier = new Notifier(db, log);
-    notifier.notify({ ...turn, position: 1 });
-    await changed;
-    const { start: begun } = await feed.readOpening(opening, place);
-    expect((begun as OpenedTurn).frames.map(({ type }) => type)).to.deep.equal(['user.message']);
-    // Not in the tables, where a poll would find it.
-    const event = { id: 'evt_early', turn_id: turn.id, position: 2, type: 'agent.message', data: '{}' };
+    const reader = feed.join(id, noop);
+    const { id: turnId } = await begin(id);
+    // Neither is in the tables, where the statement or a poll would find it.
+    const notifier = new Notifier({ query: async () => [] } as unknown as DataSource, log);
+    notifier.alsoHere((payload) => feed.receive(payload));
+    const source = { sessionId: id, turnId, position: 1, attempt: 1, call: 1, messageId: 'msg_1' };
+    for (const [index, content] of ['Hel', 'lo'].entries())
+      notifier.delta(source, index + 1, 'agent.message.delta', content);
+    const event = { id: 'evt_early', turn_id: turnId, position: 2, type: 'agent.message', data: '{}' };
     const events = [{ ...event, created_at: new Date().toISOString() }];
-    notifier.notify({ ...turn, position: 2 }, { after: [1, 0, 0], events });
+    notifier.notify({ id: turnId, sessionId: id, position: 2 }, { after: [1, 1, 2], events });
     await notifier.flush();
-    await eventually('it is notified', () => taken.includes(2));
-    const reader = feed.watch(begun as OpenedTurn, opening, noop);
-    expect(reader.ring.head).to.deep.equal([2, 0, 0]);
-    feed.release(reader, noop);
-    expect(feed.size).to.include({ openings: 0, readers: TURNS });
+    const first = (await reader.open(projectId, '', false))!;
+    expect(first.frames.map(({ type }) => type)).to.deep.equal(['user.message']);
+    const rest = (await reader.after(first.to))!;
+    const delta = 'agent.message.delta';
+    expect(rest.frames.map(({ type }) => type)).to.deep.equal([delta, delta, 'agent.message']);
+    feed.leave(reader, noop);
+    expect(feed.size).to.include({ readers: TURNS });
   });
 
-  it('ask with one statement for all streams that wait for the turn after one that has ended', async () => {
-    const { projectId } = await createKey(db, { project: 'demo' });
-    const sessions = await insertSessions(db, projectId, 3);
-    const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);
-    const message = { content: 'x', files: [], skills: [] };
-    const woken: string[] = [];
-    const openings = await Promise.all(
+  it('do not take an id of a delta that nobody has seen for the place of the session', async () => {
+    const [id] = (await insertSessions(db, projectId, 1)) as [string];
+    const { id: turnId } = await begin(id);
+    const reader = feed.join(id, noop);
+    await reader.open(projectId, `${turnId}:1.9.9`, false);
+    expect(reader.head!.at).to.deep.equal([1, 1, 0, 0]);
+    feed.leave(reader, noop);
+  });
+
+  it('ask with one statement for all sessions, and read those that go on', async () => {
+    const sessions = (await insertSessions(db, projectId, 3)) as [string, string, string];
+    const joined = await Promise.all(
       sessions.map(async (id) => {
-        const { id: turnId } = await acceptMessage(db, projectId, id, message, 'test');
-        await endTurn({ db, notifier: lost, log }, turnId, { kind: 'cancelled' });
-        const opening = feed.open(id);
-        const place = { projectId, lastEventId: `${turnId}:2`, isOfSession: true };
-        const { start, changed } = await feed.readOpening(opening, place);
-        expect(start).to.deep.equal({ kind: 'wait', seen: { turnId, number: 1 } });
-        void changed.then(() => woken.push(id));
-        return opening;
+        const { id: turnId } = await begin(id);
+        await end(turnId);
+        const reader = feed.join(id, noop);
+        const { frames, to } = (await reader.open(projectId, `${turnId}:2`, true))!;
+        expect([frames, to.at, to.isOver]).to.deep.equal([[], [1, 2, 0, 0], true]);
+        return reader;
       }),
     );
     reads.count = 0;
-    const asked = reads.sessions;
-    await eventually('two polls', () => reads.sessions >= asked + 2);
-    expect(woken).to.deep.equal([]);
-    await acceptMessage(db, projectId, sessions[1]!, message, 'test');
-    await eventually('one goes on', () => woken.length > 0);
-    expect(woken).to.deep.equal([sessions[1]]);
+    const { polls } = reads;
+    await eventually('two polls', () => reads.polls >= polls + 2);
     expect(reads.count).to.equal(0);
-    for (const opening of openings) feed.closeOpening(opening);
+    // Two turns, of which one ends before the poll, and no notification.
+    await end((await begin(sessions[1])).id);
+    await begin(sessions[1]);
+    await eventually('one reader goes on', () => joined[1]!.head!.at[0] === 3);
+    expect(joined.map(({ head }) => head!.at)).to.deep.equal([
+      [1, 2, 0, 0],
+      [3, 1, 0, 0],
+      [1, 2, 0, 0],
+    ]);
+    for (const reader of joined) feed.leave(reader, noop);
+  });
+
+  it('hold no frames between turns', async () => {
+    const [id] = (await insertSessions(db, projectId, 1)) as [string];
+    const reader = feed.join(id, noop);
+    const first = (await reader.open(projectId, '', true))!;
+    const { id: turnId } = await begin(id);
+    await eventually('the turn is there', () => reader.head!.turnId === turnId);
+    expect(reader.inRing(first.to)).to.have.length(1);
+    await end(turnId);
+    await eventually('the end is there', () => reader.head!.isOver);
+    await eventually('the ring has dropped the message', () => reader.inRing(first.to) === null);
+    // A stream that is late reads them from the tables.
+    const late = (await reader.after(first.to))!;
+    expect(late.frames.map(({ type }) => type)).to.deep.equal(['user.message', 'turn.cancelled']);
+    feed.leave(reader, noop);
   });
 
   it('look for deltas of all turns for a moment, and then now and then', async () => {

@@ -3,25 +3,26 @@ import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/f
 import { START } from '../../../src/stream/position.js';
 import { RingMemory } from '../../../src/stream/ring.js';
 
-const frame = (number: number, characters = 10_000): Frame => ({
-  position: [number, 0, 0],
+const frame = (number: number, characters = 10_000, type = 'agent.message'): Frame => ({
+  turnId: 'turn_1',
+  position: [1, number, 0, 0],
   id: `turn-${number}`,
-  type: 'agent.message',
+  type,
   json: 'x'.repeat(characters),
 });
-const numbersOf = (frames: Frame[] | null): number[] | undefined => frames?.map(({ position }) => position[0]);
+const numbersOf = (frames: Frame[] | null): number[] | undefined => frames?.map(({ position }) => position[1]);
 
-describe('the ring of a turn’s latest frames', () => {
+describe('the ring of a session’s latest frames', () => {
   it('returns the frames after a position, the same array to equally advanced watchers', () => {
     const ring = new RingMemory().createRing();
     expect(ring.after(START)).to.equal(null);
     ring.begin(START);
     ring.append([frame(1), frame(2), frame(3)]);
-    expect(numbersOf(ring.after([1, 0, 0]))).to.deep.equal([2, 3]);
-    expect(ring.after([1, 0, 0])).to.equal(ring.after([1, 0, 0]));
+    expect(numbersOf(ring.after([1, 1, 0, 0]))).to.deep.equal([2, 3]);
+    expect(ring.after([1, 1, 0, 0])).to.equal(ring.after([1, 1, 0, 0]));
     ring.append([frame(4)]);
-    expect(numbersOf(ring.after([1, 0, 0]))).to.deep.equal([2, 3, 4]);
-    expect(numbersOf(ring.after([4, 0, 0]))).to.deep.equal([]);
+    expect(numbersOf(ring.after([1, 1, 0, 0]))).to.deep.equal([2, 3, 4]);
+    expect(numbersOf(ring.after([1, 4, 0, 0]))).to.deep.equal([]);
   });
 
   it('returns a batch of limited memory to a watcher that is far behind', () => {
@@ -31,9 +32,18 @@ describe('the ring of a turn’s latest frames', () => {
     const batch = ring.after(START)!;
     expect(batch.map(bytesOfFrame).reduce((sum, bytes) => sum + bytes, 0)).to.be.below(MAX_BATCH_BYTES + 11_000);
     const next = ring.after(batch.at(-1)!.position)!;
-    expect(next[0]!.position[0]).to.equal(batch.length + 1);
+    expect(next[0]!.position[1]).to.equal(batch.length + 1);
     ring.append([frame(81, 5_000_000)]);
-    expect(numbersOf(ring.after([80, 0, 0]))).to.deep.equal([81]);
+    expect(numbersOf(ring.after([1, 80, 0, 0]))).to.deep.equal([81]);
+  });
+
+  it('returns the frames of one turn at a time', () => {
+    const ring = new RingMemory().createRing();
+    ring.begin(START);
+    const [end, next] = [frame(2, 10, 'turn.completed'), { ...frame(1), position: [2, 1, 0, 0] as const }];
+    ring.append([frame(1), end, next]);
+    expect(ring.after([1, 1, 0, 0])).to.deep.equal([end]);
+    expect(ring.after(end.position)).to.deep.equal([next]);
   });
 
   it('gives up its oldest frames beyond a megabyte: they are read from the tables', () => {
@@ -42,9 +52,9 @@ describe('the ring of a turn’s latest frames', () => {
     for (let number = 1; number <= 300; number += 1) ring.append([frame(number)]);
     expect(ring.bytes).to.be.within(900_000, 1024 * 1024);
     expect(ring.after(START)).to.equal(null);
-    expect(numbersOf(ring.after([299, 0, 0]))).to.deep.equal([300]);
+    expect(numbersOf(ring.after([1, 299, 0, 0]))).to.deep.equal([300]);
     ring.append([frame(301, 5_000_000)]);
-    expect(numbersOf(ring.after([300, 0, 0]))).to.deep.equal([301]);
+    expect(numbersOf(ring.after([1, 300, 0, 0]))).to.deep.equal([301]);
   });
 
   it('shares a budget with the other rings of the process', () => {
@@ -56,7 +66,7 @@ describe('the ring of a turn’s latest frames', () => {
       expect(budget.used).to.be.at.most(1_000_000);
     }
     for (const ring of rings) {
-      expect(numbersOf(ring.after([39, 0, 0]))).to.deep.equal([40]);
+      expect(numbersOf(ring.after([1, 39, 0, 0]))).to.deep.equal([40]);
       ring.clear();
     }
     expect(budget.used).to.equal(0);
