@@ -6,6 +6,7 @@ import type { SessionState } from '../../src/sessions/store.js';
 import { notifyAnswers } from '../../src/answers/answer-watch.js';
 import { storeAnswers, type Answer } from '../../src/answers/answer.js';
 import { signalAnswers } from '../../src/turns/signal-answers.js';
+import { requireScope } from '../../src/projects/permissions.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { newAnswersBody, storedAnswersSchema } from './answer-fields.js';
@@ -18,7 +19,7 @@ export const sendAnswers = operation<Body, SessionState>({
   id: 'sendAnswers',
   summary: 'Answer tool calls that wait for a person or the client',
   description:
-    'Answers what `required_actions` of the session lists: allow or deny a call, give the result of a custom tool, or answer a question of an MCP server. All answers are stored, or none; the turn goes on when nothing is missing.',
+    'Answers what `required_actions` of the session lists: allow or deny a call, give the result of a custom tool, or answer a question of an MCP server. All answers are stored, or none; the turn goes on when nothing is missing. To allow or deny a call, the key also needs the permission `approvals:write`.',
   body: newAnswersBody,
   idempotent: true,
   rateLimit: sendMessage.id,
@@ -28,6 +29,7 @@ export const sendAnswers = operation<Body, SessionState>({
     schema: storedAnswersSchema,
   },
   errors: [
+    'insufficient_scope',
     'session_not_found',
     'tool_use_not_found',
     'tool_use_not_pending',
@@ -35,6 +37,9 @@ export const sendAnswers = operation<Body, SessionState>({
     'elicitation_not_pending',
   ],
   resource: sessionStateOfPath,
+  check({ body, caller }) {
+    if (body.events.some(({ type }) => type === 'user.tool_confirmation')) requireScope(caller, 'approvals:write');
+  },
   async handle({ deps, body, resource: session, record, log }) {
     const answers = body.events.map(toAnswer);
     const { events, turnId, stored } = await storeAnswers({ ...deps, log }, session.id, answers, (db, rows) =>

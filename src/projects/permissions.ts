@@ -7,6 +7,7 @@ export const SCOPES = [
   'mcp_servers:read',
   'sessions:write',
   'sessions:read',
+  'approvals:write',
   'files:write',
   'files:read',
   'webhooks:write',

@@ -78,6 +78,24 @@ describe('answers to calls', () => {
     reachedLimit('custom tool result: 100,000 characters');
   });
 
+  it('need approvals:write to allow or deny a call, and store nothing without it', async () => {
+    await addCall(1, 'toolu_2', 'custom_tool_result');
+    const key = await service.newKey({ scopes: ['sessions:write'] });
+    const result = customResult('toolu_2', 'x');
+    for (const events of [[confirmation('toolu_1', 'allow')], [result, confirmation('toolu_1', 'deny')]]) {
+      const { status, body } = await sendAnswers({ api: service.as(key) }, sessionId, events);
+      expect([status, body.error.type, body.error.details]).to.deep.equal([
+        403,
+        'insufficient_scope',
+        { required: 'approvals:write' },
+      ]);
+    }
+    expect((await sendAnswers({ api: service.as(key) }, sessionId, [result])).status).to.equal(201);
+    const both = await service.newKey({ scopes: ['sessions:write', 'approvals:write'] });
+    const allowed = await sendAnswers({ api: service.as(both) }, sessionId, [confirmation('toolu_1', 'allow')]);
+    expect(allowed.status).to.equal(201);
+  });
+
   it('have the actor that was given', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     await addCall(2, 'toolu_3', 'custom_tool_result');

@@ -20,6 +20,11 @@ describe('a database of a released version', () => {
       for (const table of tables) {
         expect(await service.db.query(`SELECT FROM ${table} LIMIT 1`), table).to.have.length(1);
       }
+      const keys = await service.db.query<{ scopes: string[] }[]>(
+        `SELECT scopes FROM api_keys WHERE 'sessions:write' = ANY(scopes)`,
+      );
+      expect(keys).to.not.be.empty;
+      for (const { scopes } of keys) expect(scopes).to.include('approvals:write');
       const old = await service.history(RELEASED_SESSIONS.ended);
       expect(old.map(({ type }) => type as string)).to.include.members(['user.message', 'agent.tool_result']);
       expect(old.at(-1)).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
