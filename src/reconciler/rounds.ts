@@ -8,19 +8,17 @@ import type { ReconcileDeps } from './deps.js';
 import { STALE_TURN, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
-import { notifyCancel } from '../turns/running-turns.js';
 
 const PARALLEL = 8;
-/** A cancel that has not ended its turn is delivered again after the first time, and the turn is ended here after the second. */
-const CANCEL_REDELIVERED_SECONDS = 1.5;
-const CANCEL_OVERDUE_SECONDS = 4;
+/** How long workers and the workflow have to end a turn that is cancelled. */
+const CANCEL_GRACE_SECONDS = 1;
 /** Temporal's list of closed workflows lags behind, so each round reads the last minute. Turns that have ended are skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
 
-const INTERVALS_MS = { takeOver: 500, cancels: 1000, stale: 2000, closed: 3000, schedules: 3000, partitions: 15_000 };
+const INTERVALS_MS = { takeOver: 500, cancels: 500, stale: 2000, closed: 3000, schedules: 3000, partitions: 15_000 };
 
 /**
- * Keeps open turns moving: starts workflows that never started or vanished, delivers cancels, ends turns whose workflow is
+ * Keeps open turns moving: starts workflows that never started or vanished, ends turns that are cancelled or whose workflow is
  * gone, reassigns the activities of crashed workers, creates and drops the partitions of deltas, and brings Temporal's schedules
  * in line with the tables. Only the process that holds the lease does it. Returns a function that stops after the rounds under way.
  */
@@ -67,24 +65,16 @@ async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
   await reconcileAll(deps, turns);
 }
 
-/** Delivers cancel requests again that have not ended their turn, and ends the turns that no worker has cancelled. */
-export async function cancelOverdue(deps: ReconcileDeps): Promise<void> {
-  const { db, workflows, log, count } = deps;
-  const overdue = await runSql<{ id: string; is_overdue: boolean }>(
-    db,
-    sql`SELECT turn_id AS id, cancel_requested_at < statement_timestamp() - ${CANCEL_OVERDUE_SECONDS}::float * interval '1 s' AS is_overdue
-        FROM open_turns WHERE namespace = ${workflows.namespace}
-          AND cancel_requested_at < statement_timestamp() - ${CANCEL_REDELIVERED_SECONDS}::float * interval '1 s'`,
+/** Ends the cancelled turns that neither a worker nor their workflow has ended, the last link of docs/architecture.md "A cancel request". */
+export async function cancelOverdue({ workflows, log, count, ...deps }: ReconcileDeps): Promise<void> {
+  const overdue = await runSql<{ id: string }>(
+    deps.db,
+    sql`SELECT turn_id AS id FROM open_turns WHERE namespace = ${workflows.namespace}
+          AND cancel_requested_at < statement_timestamp() - ${CANCEL_GRACE_SECONDS}::float * interval '1 s'`,
   );
-  await pLimit(PARALLEL).map(overdue, async ({ id, is_overdue }) => {
+  await pLimit(PARALLEL).map(overdue, async ({ id }) => {
     try {
-      if (is_overdue && (await endTurn(deps, id, { kind: 'cancelled' }))) {
-        count('cancelled');
-        log.warn({ turn_id: id }, 'the reconciler cancelled a turn that no worker cancelled');
-      } else if (!is_overdue) {
-        await notifyCancel(db, id);
-        count('cancel_delivered');
-      }
+      if (await endTurn({ ...deps, log }, id, { kind: 'cancelled' })) count('cancelled');
     } catch (err) {
       log.warn({ err, turn_id: id }, 'a turn could not be cancelled; the next round tries again');
     }

@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from '../db/sql.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
-import { endingWrite, endTurn } from './finish.js';
+import { endingWrite } from './finish.js';
 import { notifyCancel } from './running-turns.js';
 import type { Turn } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
@@ -44,14 +43,9 @@ function markWrite(turnId: string): TurnWrite {
   };
 }
 
-/** Temporal answers in a few milliseconds. It is not a problem if a worker gets the cancel request first. */
-const TEMPORAL_HEAD_START_MS = 50;
-/** After this time without an end, this process ends the turn. */
-const WORKER_GRACE_MS = 700;
-
 /**
- * Cancels a turn: records the request and returns. Temporal and the workers that run its activities are notified after
- * that. If they do not end the turn in time, this process does, and otherwise the reconciler.
+ * Cancels a turn: records the request and returns. A worker that runs an activity of the turn ends it, else its workflow does, else
+ * the reconciler, which needs neither (docs/architecture.md "A cancel request").
  */
 export async function cancelTurn(
   deps: TurnDeps & { workflows: Pick<TurnWorkflows, 'cancel'> },
@@ -59,27 +53,8 @@ export async function cancelTurn(
 ): Promise<void> {
   const state = await requestCancel(deps, turnId);
   if (state === null) return;
-  deliverCancel(deps, turnId, state === 'running').catch((err: unknown) =>
-    deps.log.warn({ err, turn_id: turnId }, 'a cancel was not delivered; the reconciler tries again'),
-  );
-}
-
-async function deliverCancel(
-  deps: TurnDeps & { workflows: Pick<TurnWorkflows, 'cancel'> },
-  turnId: string,
-  isRunning: boolean,
-): Promise<void> {
-  const delivered = deps.workflows
-    .cancel(turnId)
-    .catch((err: unknown) => deps.log.warn({ err, turn_id: turnId }, 'a cancel request did not reach Temporal'));
-  if (!isRunning) {
-    // Its workflow may only be starting, and cannot be cancelled before.
-    await sleep(WORKER_GRACE_MS);
-    await deps.workflows.cancel(turnId);
-    return;
-  }
-  await Promise.race([delivered, sleep(TEMPORAL_HEAD_START_MS)]);
-  await notifyCancel(deps.db, turnId);
-  await sleep(WORKER_GRACE_MS);
-  await endTurn(deps, turnId, { kind: 'cancelled' });
+  const warn = (to: string) => (err: unknown) =>
+    deps.log.warn({ err, turn_id: turnId }, `a cancel request did not reach ${to}; the reconciler ends the turn`);
+  if (state === 'running') notifyCancel(deps.db, turnId).catch(warn('the workers'));
+  deps.workflows.cancel(turnId).catch(warn('Temporal'));
 }

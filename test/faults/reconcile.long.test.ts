@@ -94,7 +94,7 @@ describe('the reconciler', () => {
     ]);
     const after = await reconciled(system);
     const grown = Object.keys(after).map((action) => [action, after[action]! - (before[action] ?? 0)]);
-    expect(Object.fromEntries(grown)).to.include({ ended: 4, started: 2, cancel_delivered: 1 });
+    expect(Object.fromEntries(grown)).to.include({ ended: 4, started: 2, cancelled: 1 });
     await system.verify();
   });
 

@@ -421,10 +421,16 @@ describe('turns in Postgres', () => {
       expect(await stateOf(waiting)).to.equal('running');
     });
 
-    it('get a cancel request delivered', async () => {
-      const turn = await cancelRequested(await stale(await running()), 2);
-      expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
+    it('are left to their workers while a cancel request is new', async () => {
+      const turn = await cancelRequested(await stale(await running()), 0);
+      expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [] });
       expect(await stateOf(turn)).to.equal('running');
+    });
+
+    it('are cancelled a second after the cancel request, and Temporal gets it once more', async () => {
+      const turn = await cancelRequested(await stale(await running()), 1.1);
+      expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
+      expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
     });
 
     it('are cancelled when the cancel request is old, even while Temporal is away and deltas arrive', async () => {
