@@ -5,6 +5,7 @@ const ROOMS = {
   platform: [],
   network: ['platform'],
   forms: ['platform'],
+  outputs: ['platform'],
   models: ['platform'],
   db: ['platform'],
   projects: ['platform', 'db'],
@@ -18,7 +19,7 @@ const ROOMS = {
   sessions: ['platform', 'models', 'db', 'projects', 'mcp', 'events'],
   workspaces: ['platform', 'db', 'files', 'skills', 'sessions'],
   turns: ['platform', 'models', 'db', 'temporal', 'events', 'stream', 'sessions'],
-  messages: ['platform', 'models', 'db', 'projects', 'files', 'skills', 'events', 'sessions', 'turns'],
+  messages: ['platform', 'outputs', 'models', 'db', 'projects', 'files', 'skills', 'events', 'sessions', 'turns'],
   schedules: ['platform', 'models', 'db', 'projects', 'temporal', 'stream', 'sessions', 'turns', 'messages'],
   answers: ['platform', 'forms', 'db', 'events', 'sessions', 'turns'],
   steps: [
@@ -115,6 +116,7 @@ module.exports = {
           '^src/platform/settings-schema\\.ts$',
           '^activities/tools/run-tool\\.ts$', // the schemas of built-in tools
           '^src/mcp/input-schema\\.ts$', // the meta-schema: it is compiled, and the schemas of servers are its input
+          '^src/outputs/check-thread\\.ts$', // the meta-schemas, likewise
         ],
       },
       to: { path: 'node_modules/ajv/' },

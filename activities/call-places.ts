@@ -1,5 +1,5 @@
 import type { ActivitySlots } from './activity-slots.js';
-import type { FairQueue } from './fair-queue.js';
+import type { FairQueue } from '../src/platform/fair-queue.js';
 
 interface Queues {
   /** Places in the tools' share of the worker, and in its slots: a call needs both. */

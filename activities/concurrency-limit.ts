@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from '../src/platform/fair-queue.js';
 
 const LIMIT_REACHED = 'ConcurrencyLimitReached';
 

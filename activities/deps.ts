@@ -1,4 +1,5 @@
 import type { AnswerWatch } from '../src/answers/answer-watch.js';
+import type { SchemaChecks } from '../src/outputs/schema-checks.js';
 import type { ConversationCache } from '../src/steps/conversation-cache.js';
 import type { DeltaStore } from '../src/stream/delta-store.js';
 import type { Notifier } from '../src/stream/notify.js';
@@ -7,7 +8,7 @@ import type { LaunchDeps } from '../src/turns/launch.js';
 import type { AbortableActivities } from '../src/turns/running-turns.js';
 import type { ModelClients } from './model/clients.js';
 import type { ActivitySlots } from './activity-slots.js';
-import type { FairQueue } from './fair-queue.js';
+import type { FairQueue } from '../src/platform/fair-queue.js';
 import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
 
@@ -24,6 +25,7 @@ export interface ActivityDeps extends ToolDeps {
   waitingCalls: FairQueue;
   models: ModelClients;
   conversations: ConversationCache;
+  schemaChecks: SchemaChecks;
   /** The identity in Temporal of the worker that runs the activities. */
   workerId: string;
   runningTurns: AbortableActivities;

@@ -5,6 +5,7 @@ import type { Config } from '../src/platform/config.js';
 import { openDataSource, openBackgroundPool } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
 import { openWhenReachable, postgresState, waitForSchema } from '../src/db/schema-version.js';
+import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
@@ -29,7 +30,7 @@ import { traceTemporal } from '../src/temporal/tracing.js';
 import { stopTracing } from '../src/platform/tracing.js';
 import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedules.js';
 import { openTurnEngine } from '../src/engine.js';
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from '../src/platform/fair-queue.js';
 import { Slots } from './slots.js';
 import { MAX_WAITING_CALLS } from './turn/call-wait.js';
 import { keepWorking, type LeasedWorkers } from './keep-working.js';
@@ -79,6 +80,7 @@ export async function startWorker(
   const runningTurns = new AbortableActivities();
   const slots = new Slots(config.workerMaxActivities);
   const conversations = new ConversationCache();
+  const schemaChecks = new SchemaChecks();
   const answers = new AnswerWatch((ids) => findClosedQuestions(db, ids));
   const waitingCalls = new FairQueue({ perProject: MAX_WAITING_CALLS });
   const cancels = new Listener(
@@ -110,7 +112,7 @@ export async function startWorker(
   const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
-  const forTurns = { deltas, models, conversations, mcp, budget, runningTurns, slots, waitingCalls };
+  const forTurns = { deltas, models, conversations, schemaChecks, mcp, budget, runningTurns, slots, waitingCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const start = (): Promise<LeasedWorkers> =>
     startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });
@@ -122,7 +124,7 @@ export async function startWorker(
     await working.close();
     answers.close();
     await Promise.all([reconciler.close(), cancels.close()]);
-    await Promise.all([mcp.closeAll(), notifier.flush(), status?.close()]);
+    await Promise.all([mcp.closeAll(), schemaChecks.close(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();
     await Promise.all([db.destroy(), backgroundPool.destroy()]);

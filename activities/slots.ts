@@ -1,4 +1,4 @@
-import { FairQueue } from './fair-queue.js';
+import { FairQueue } from '../src/platform/fair-queue.js';
 
 /** Whose slot it is does not count, only who waits. */
 const ANY_PROJECT = '';

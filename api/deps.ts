@@ -16,6 +16,7 @@ import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { KeyUse } from '../src/projects/key-use.js';
 import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
+import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
 import { openTurnServices, type SharedWorker, type TurnServices } from './turn-services.js';
@@ -37,6 +38,7 @@ export interface ApiDeps extends TurnServices {
   rateLimiter: RateLimiter;
   readiness: Readiness;
   uploads: UploadSlots;
+  schemaChecks: SchemaChecks;
   reads: ReadSlots;
 }
 
@@ -66,6 +68,7 @@ export async function openDeps(
     keyLookup: createKeyLookup(db, keyUse),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     uploads: new UploadSlots(config.uploadBudgetBytes),
+    schemaChecks: new SchemaChecks(),
     reads: new ReadSlots(),
     readiness: createReadiness(async () => {
       const [state, parts] = await Promise.all([postgresState(db), turns.parts.health()]);
@@ -76,7 +79,7 @@ export async function openDeps(
   return {
     deps,
     async close() {
-      await Promise.all([deps.oauth.close(), keyUse.close()]);
+      await Promise.all([deps.oauth.close(), keyUse.close(), deps.schemaChecks.close()]);
       await Promise.all([turns.close(), mcpNetwork.close()]);
       await Promise.all([db.destroy(), backgroundPool.destroy()]);
     },

@@ -58,6 +58,11 @@ describe('the code in the documents runs', () => {
       .and.contain('turn.completed');
   });
 
+  it('docs/results.md, the client', async () => {
+    const [code] = await blocks('docs/results.md', 'js');
+    expect(await runModule(code!)).to.equal('late: 4711, 4712\n');
+  });
+
   it('docs/schedules.md, curl and the client', async () => {
     const [shell] = await blocks('docs/schedules.md', 'sh');
     const out = await run('bash', ['-euo', 'pipefail', '-c', shell!], { MODEL: model.models[0]!.id });

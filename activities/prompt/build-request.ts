@@ -76,7 +76,7 @@ export async function buildRequest(
       toolAlias: (name) => aliases.toModel(name),
       thinkingOf: entry.supports_thinking ? entry.id : null,
     });
-    const request = toRequest(entry, turn, tools, aliases, messages);
+    const request = toRequest(entry, loaded, tools, aliases, messages);
     const estimated = estimateRequest(request);
     const tokens = Math.ceil((await requestTokens(entry, request, estimated, { countTokens, isTight })) * undercount);
     const share = tokens / entry.context_window;

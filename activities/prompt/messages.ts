@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { TurnState } from '../../src/db/turn-states.js';
+import { isOpen, type TurnState } from '../../src/db/turn-states.js';
 import { describeFile } from '../../src/steps/session-files.js';
 import type { Conversation } from '../../src/steps/conversation.js';
 import type { PastCall, PastStep, PastTurn, SteeringMessage } from '../../src/steps/past-turn.js';
@@ -27,6 +27,8 @@ const NOTES: Partial<Record<TurnState, string>> = {
   cancelled: '[The previous turn was cancelled by the user before it was finished.]',
   failed: '[The previous turn failed before it was finished.]',
 };
+
+const OUTPUT_REMINDER = '[The turn has not ended: call give_output with its result.]';
 
 /**
  * Builds the messages of a request. The API requires a result after every tool use, no empty text, and alternating
@@ -69,6 +71,7 @@ function addTurn(
     add(messages, 'user', turn.steering.filter((message) => message.step === step.step).flatMap(steeringBlocks));
     add(messages, 'assistant', assistantBlocks(step, rendering));
     add(messages, 'user', resultsOf(step, turn, rendering));
+    if (isAnsweredByReminder(step, turn)) add(messages, 'user', [text(OUTPUT_REMINDER)]);
   }
   const steps = new Set(turn.steps.map(({ step }) => step));
   const unanswered = turn.steering.filter(({ step }) => step === null || !steps.has(step));
@@ -76,6 +79,12 @@ function addTurn(
   // Where the next turn goes on, the message is written anew.
   if (next?.content === null) return;
   if (turn.cutOff !== null && turn.cutOff.trim() !== '') add(messages, 'assistant', [text(turn.cutOff.trimEnd())]);
+}
+
+/** A step without a call ends a turn, unless the model has only paused or the turn must end with an output. */
+function isAnsweredByReminder(step: PastStep, { state, steps }: PastTurn): boolean {
+  if (step.stopReason === 'pause_turn' || step.content.some(({ type }) => type === 'tool_use')) return false;
+  return step !== steps.at(-1) || isOpen(state);
 }
 
 /** Anthropic's documentation asks clients to remove a refused turn; otherwise the model also refuses later messages. */

@@ -2,6 +2,7 @@ import type Anthropic from '@anthropic-ai/sdk';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
 import type { TurnContext } from '../../src/steps/context.js';
+import type { RequestContext } from '../../src/steps/conversation.js';
 import { systemPrompt } from './system-prompt.js';
 import type { Aliases } from './aliases.js';
 import { parameterAliases } from './parameter-aliases.js';
@@ -17,13 +18,13 @@ const MARGIN_SHARE = 0.01;
 const CACHED = { type: 'ephemeral' } as const;
 
 /**
- * Builds the request of a step. It sets the API's four breakpoints for the prompt cache: after the instruction, after the
- * skills of the turn, and after the last two user messages. So each step reuses the cache of the step before, and each
+ * Builds the request of a step. It sets the API's four breakpoints for the prompt cache: after the instruction, after what
+ * the turn's message adds to it, and after the last two user messages. So each step reuses the cache of the step before, and each
  * turn the cache of the turn before.
  */
 export function toRequest(
   entry: ModelEntry,
-  turn: TurnContext,
+  { turn, outputSchema }: Pick<RequestContext, 'turn' | 'outputSchema'>,
   tools: readonly ToolDefinition[],
   aliases: Aliases,
   messages: Anthropic.MessageParam[],
@@ -31,10 +32,10 @@ export function toRequest(
   const request: ModelRequest = {
     model: entry.model,
     max_tokens: entry.max_output_tokens,
-    system: systemPrompt(turn.instruction, turn.skills).map((text, index) => ({
+    system: systemPrompt(turn, outputSchema !== null).map((text, index) => ({
       type: 'text',
       text,
-      ...(index > 0 && { cache_control: CACHED }),
+      ...(index === 1 && { cache_control: CACHED }),
     })),
     messages: withBreakpoints(messages),
     tools: toolParams(tools, aliases),

@@ -9,14 +9,21 @@ const SERVICE_PROMPT = `You are an agent that works in a session: a conversation
 - The user sees your messages and the files you deliver. Hand over documents, data and other results that the user will keep with deliver_file, and say so; do not paste them into messages as well.
 - Say what you know, what you assumed and what you could not do. Do not invent results.`;
 
+const OUTPUT_PROMPT =
+  'End this turn with a call of give_output: a program reads its value, which must fit the schema of the call. Call it alone, when all other work of the turn is done. Text beside it is for people.';
+
 /**
  * Builds the system prompt: the service's part, the session's instruction, the names and descriptions of the selected
- * skills. Facts that change with each message (time, files) are in the message, so that the prompt cache stays valid.
+ * skills, and how a turn with an output ends. Facts that change with each message (time, files) are in the message, so that the prompt cache stays valid.
  */
-export function systemPrompt(instruction: string | null, skills: SkillSnapshot[]): string[] {
+export function systemPrompt(
+  { instruction, skills }: { instruction: string | null; skills: SkillSnapshot[] },
+  mustGiveOutput: boolean,
+): string[] {
   const parts = [SERVICE_PROMPT];
   if (instruction !== null && instruction.trim() !== '') parts.push(`<instruction>\n${instruction}\n</instruction>`);
   if (skills.length > 0) parts.push(skillsPrompt(skills));
+  if (mustGiveOutput) parts.push(OUTPUT_PROMPT);
   return parts;
 }
 

@@ -3,6 +3,7 @@ import { mustAsk } from '../../src/sessions/tools.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
+import { giveOutput } from './built-in/give-output.js';
 import { builtInTools } from './built-in/index.js';
 import { mcpToolsOf, type McpServerTool } from './mcp/names.js';
 import type { BuiltInTool } from './tool.js';
@@ -15,19 +16,30 @@ export type RunnableTool =
 type OfferedTool =
   | RunnableTool
   /** Run by the client. */
-  | { kind: 'custom'; tool: ToolDefinition; repeatable: false };
+  | { kind: 'custom'; tool: ToolDefinition; repeatable: false }
+  /** Run by nobody: it ends the turn. */
+  | { kind: 'output'; tool: ToolDefinition; repeatable: false };
 
 /**
  * The tools of a turn, the same at each step: first the built-in tools, then those of the connected MCP servers in the
- * session's order, then the client's tools.
+ * session's order, then the client's tools, then the one that ends the turn with an output.
  */
-export function offeredTools({ turn, customTools }: RequestContext): OfferedTool[] {
+export function offeredTools({
+  turn,
+  customTools,
+  outputSchema,
+}: Omit<RequestContext, 'conversation' | 'bytes'>): OfferedTool[] {
+  const output = outputSchema === null ? [] : [giveOutput(outputSchema)];
   return [
     ...runnableTools(turn),
-    ...customTools.map(
-      ({ name, description, input_schema: inputSchema }) =>
-        ({ kind: 'custom', tool: { name, description, inputSchema }, repeatable: false }) as const,
-    ),
+    ...customTools
+      // A session may have a tool of its own whose name was free when it was created.
+      .filter(({ name }) => !output.some((tool) => tool.name === name))
+      .map(
+        ({ name, description, input_schema: inputSchema }) =>
+          ({ kind: 'custom', tool: { name, description, inputSchema }, repeatable: false }) as const,
+      ),
+    ...output.map((tool) => ({ kind: 'output', tool, repeatable: false }) as const),
   ];
 }
 

@@ -13,6 +13,7 @@ import { buildRequest } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
 import { budgetOf, budgetReached } from './budget.js';
+import { outputPlanOf, type OutputPlan } from './read-output.js';
 import type { BudgetReached } from './turn-activities.js';
 import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
 
@@ -48,6 +49,8 @@ export interface PreparedCall {
   /** Returns a call with the full names instead of the request's aliases. */
   callOf: CallOf;
   toolUseIds: Set<string>;
+  /** Null in a turn without `output_schema`. */
+  output: OutputPlan | null;
   /** The messages of the request that the call takes as it begins. */
   steering: Steering;
   /** For the cache of conversations, which takes it when the call begins. */
@@ -102,6 +105,7 @@ export async function prepareCall(
     mayAsk,
     callOf: built.callOf,
     toolUseIds: toolUseIds(built.request.messages),
+    output: outputPlanOf(loaded),
     steering: { mayWait: turn.hasWaiting, ids: built.steering },
     loaded: built.loaded,
   };

@@ -9,6 +9,7 @@ import { callOnce, isTooLong } from '../model/call-once.js';
 import { sendFor } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { prepareCall, type PreparedCall, type StepInput } from './prepare-call.js';
+import { readOutput } from './read-output.js';
 import { storeWithRetries } from './run-activity.js';
 import type { CallOutcome, StepResult } from './turn-activities.js';
 
@@ -87,6 +88,16 @@ async function callAndStore(
     callOnce(deps, prepared.model, prepared.request, call, observer, signal),
   );
   const content = withUsableIds(answer.content, prepared.toolUseIds);
+  const output =
+    prepared.output === null
+      ? null
+      : await readOutput(
+          deps.schemaChecks,
+          prepared.projectId,
+          prepared.output,
+          { ...answer, content },
+          prepared.callOf,
+        );
   const store = async (rest: WrittenDeltas | null): Promise<StepOutcome> => {
     fenced.signal.throwIfAborted();
     return storeStep(deps, {
@@ -97,6 +108,7 @@ async function callAndStore(
       callOf: prepared.callOf,
       permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
       isLast: call.step >= config.maxSteps,
+      output,
     });
   };
   return storeWithRetries(() => writer.storeWithRest(store), cancelled);

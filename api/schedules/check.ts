@@ -8,6 +8,7 @@ import type { Target } from '../../src/schedules/start-turn.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import type { Db } from '../../src/db/transaction.js';
 import { checkNewSession, type NewSessionBody } from '../../src/sessions/new-session.js';
+import type { ApiDeps } from '../deps.js';
 import type { Caller } from '../http/core/operation.js';
 
 interface TimingBody {
@@ -94,8 +95,12 @@ export async function checkTarget(caller: Pick<Caller, 'scopes'>, body: TargetBo
   return { type, session: session! };
 }
 
-export async function checkScheduledMessage(caller: Pick<Caller, 'scopes'>, message: MessageBody): Promise<void> {
-  await inside('/message', () => checkMessage(caller, message));
+export async function checkScheduledMessage(
+  deps: Pick<ApiDeps, 'schemaChecks'>,
+  caller: Pick<Caller, 'projectId' | 'scopes'>,
+  message: MessageBody,
+): Promise<void> {
+  await inside('/message', () => checkMessage(deps, caller, message));
 }
 
 /** Paths of errors begin at `root`, the part of the body that the work checks. */

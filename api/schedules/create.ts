@@ -74,11 +74,11 @@ export const createSchedule = operation<Body>({
     'skill_not_found',
     'schedule_limit_reached',
   ],
-  async check({ caller, body }) {
+  async check({ deps, caller, body }) {
     if (body.cron === undefined && body.at === undefined) throw validationError('/cron', 'or /at is required');
     timingOfBody(body, NO_TIMING);
     await checkTarget(caller, body.target);
-    await checkScheduledMessage(caller, body.message);
+    await checkScheduledMessage(deps, caller, body.message);
   },
   async handle(call) {
     const { deps, caller, body } = call;

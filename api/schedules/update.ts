@@ -53,8 +53,8 @@ export const updateSchedule = operation<Body, Schedule>({
     'schedule_limit_reached',
   ],
   resource: scheduleOfPath,
-  async check({ caller, body }) {
-    if (body.message !== undefined) await checkScheduledMessage(caller, body.message);
+  async check({ deps, caller, body }) {
+    if (body.message !== undefined) await checkScheduledMessage(deps, caller, body.message);
   },
   async handle(call) {
     const { deps, caller, body, resource, record } = call;

@@ -54,7 +54,7 @@ export const sendMessage = operation<Body>({
   ],
   // The statement that queues the turn finds the session.
   requireResource: sessionStateOfPath,
-  check: ({ caller, body }) => checkMessage(caller, body),
+  check: ({ deps, caller, body }) => checkMessage(deps, caller, body),
   async handle(call) {
     const { deps, caller, body } = call;
     const session = { id: call.params.session_id!, project_id: caller.projectId };

@@ -1,5 +1,6 @@
 import { OPEN_STATES } from '../../src/db/turn-states.js';
-import { spent, stopReason, turnError } from '../../src/events/fields.js';
+import { output, spent, stopReason, turnError } from '../../src/events/fields.js';
+import { JsonText } from '../../src/platform/json-text.js';
 import { described, orNull } from '../../src/platform/object-schema.js';
 import { idField, idOrNull, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import type { FoundTurn } from '../../src/turns/find-turns.js';
@@ -60,8 +61,14 @@ const turn = presented(
     continues_turn_id: null,
   },
 );
-export const { schema: turnSchema } = turn;
+/** `output` is there in turns with `output_schema` only. */
+export const turnSchema = {
+  ...turn.schema,
+  properties: { ...(turn.schema.properties as object), output },
+};
 
 export function presentTurn(row: FoundTurn): Record<string, unknown> {
-  return turn.present({ ...row, status: row.waits ? 'waiting' : row.state });
+  const presented = turn.present({ ...row, status: row.waits ? 'waiting' : row.state });
+  // The text keeps the digits of its numbers.
+  return row.must_give_output ? { ...presented, output: new JsonText(row.output ?? 'null') } : presented;
 }

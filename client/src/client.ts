@@ -1,6 +1,7 @@
 import { Answers, type AnswerOptions } from './answers.js';
 import { deliveredTo } from './delivery.js';
 import { Operations } from './generated/operations.js';
+import type { OutputOf, OutputSchema } from './output.js';
 import { readTurn, type RunResult } from './run.js';
 import { EventStream, type SessionStreamOptions, type StreamOptions } from './stream.js';
 import { segment, type CreateOptions, type RequestOptions } from './transport.js';
@@ -82,12 +83,23 @@ export class AgentSessionClient extends Operations {
 
   /**
    * Sends a message and waits for the end of its turn, as `followMessage` does. `tools`, `confirm` and `elicit` answer what the
-   * turn waits for.
+   * turn waits for. With `output`, a JSON Schema, the turn ends with a value of it: `output` of the result, null if the agent gave none.
    * The signal only stops the waiting; use `cancelTurn` to end the turn. With an `idempotencyKey` of yours, the same call follows the
    * same turn after a crash of your process: within 24 h no second turn starts.
    */
-  async run(sessionId: string, message: NewMessage, options: RunOptions = {}): Promise<RunResult> {
-    return this.followMessage(sessionId, await this.sendMessage(sessionId, message, options), options);
+  run<const Schema extends OutputSchema>(
+    sessionId: string,
+    message: NewMessage,
+    options: RunOptions & { output: Schema },
+  ): Promise<RunResult<OutputOf<Schema>>>;
+  run(sessionId: string, message: NewMessage, options?: RunOptions): Promise<RunResult>;
+  async run(
+    sessionId: string,
+    message: NewMessage,
+    { output, ...options }: RunOptions & { output?: OutputSchema } = {},
+  ): Promise<RunResult> {
+    const sent = output === undefined ? message : { ...message, output_schema: output };
+    return this.followMessage(sessionId, await this.sendMessage(sessionId, sent, options), options);
   }
 
   /**

@@ -1,6 +1,7 @@
 export type { AnswerOptions, Decision, ElicitationDecision, ToolFunction } from './answers.js';
 export { AgentSessionClient, type FollowOptions, type RunOptions } from './client.js';
 export { ApiError, ConnectionError } from './errors.js';
+export type { OutputOf, OutputSchema } from './output.js';
 export { ItemList } from './pages.js';
 export type { RunResult } from './run.js';
 export { EventStream, type SessionStreamOptions, type StreamOptions } from './stream.js';

@@ -2,11 +2,13 @@ import type { EventStream } from './stream.js';
 import { isTerminal, type Event, type StreamEvent, type TerminalEvent, type Usage } from './types.js';
 
 /** The result of a turn. */
-export interface RunResult {
+export interface RunResult<Output = Record<string, unknown>> {
   turnId: string;
   status: 'completed' | 'cancelled' | 'failed';
   /** The agent's last message; empty if there was none. */
   message: string;
+  /** The value that the agent gave, in a turn with `output_schema`; null without one. */
+  output: Output | null;
   /** Every stored event of the turn, in order. */
   events: Event[];
   /** Null when the turn never ran. */
@@ -50,6 +52,7 @@ function resultOf(turnId: string, events: Event[]): RunResult {
     turnId,
     status: end.type.slice('turn.'.length) as RunResult['status'],
     message: events.findLast((event) => event.type === 'agent.message')?.content ?? '',
+    output: end.type === 'turn.completed' ? (end.output ?? null) : null,
     events,
     usage: end.usage,
     end,

@@ -1,6 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { described, objectSchema, orNull } from '../platform/object-schema.js';
-import { count, flag, idField, text } from '../platform/schema-fields.js';
+import { anyObject, count, flag, idField, text } from '../platform/schema-fields.js';
 
 export const file = {
   $id: 'FileSnapshot',
@@ -84,13 +84,29 @@ export const spent = {
   timing,
 } as const;
 
-export const STOP_REASONS = ['end_turn', 'max_steps', 'max_output_tokens', 'refusal', 'budget_reached'] as const;
+export const STOP_REASONS = [
+  'end_turn',
+  'max_steps',
+  'max_output_tokens',
+  'refusal',
+  'budget_reached',
+  'output_invalid',
+] as const;
 export const stopReason = {
   $id: 'StopReason',
   type: 'string',
   enum: STOP_REASONS,
   description:
-    'Why a turn completed. `end_turn`: the agent was done. `max_steps`: the turn reached its limit of model calls. `max_output_tokens`: the last answer was cut off. `refusal`: the model refused. `budget_reached`: the session’s budget does not allow another call.',
+    'Why a turn completed. `end_turn`: the agent was done. `max_steps`: the turn reached its limit of model calls. `max_output_tokens`: the last answer was cut off. `refusal`: the model refused. `budget_reached`: the session’s budget does not allow another call. `output_invalid`: the agent gave no value that fits the turn’s `output_schema`.',
+} as const;
+
+/** The value of a turn with `output_schema` (contract.md §20). */
+export const output = {
+  $id: 'TurnOutput',
+  ...anyObject,
+  type: ['object', 'null'],
+  description:
+    'The value that the agent gave, which fits the turn’s `output_schema`; null without a value. Only in turns with `output_schema`.',
 } as const;
 
 /** Failures of a model that is away, or refuses a request. */

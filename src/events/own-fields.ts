@@ -1,6 +1,6 @@
 import { described, objectSchema, orNull } from '../platform/object-schema.js';
 import { anyObject, count, flag, idField, text } from '../platform/schema-fields.js';
-import { FALLBACK_REASONS, file, skill, spent, stopReason, turnError } from './fields.js';
+import { FALLBACK_REASONS, file, output, skill, spent, stopReason, turnError } from './fields.js';
 import { requiredAction } from './required-action.js';
 
 const actor = { type: ['string', 'null'], description: 'Who decided, as the answer says; null without one.' } as const;
@@ -42,6 +42,7 @@ export const ownFields = {
       schedule_id: idField('schedule', 'Only in a message that a schedule sent.'),
       model_id: described(text, 'The model of this message’s turn, if the message names one.'),
       thinking_enabled: described(flag, 'Thinking in this message’s turn, if the message sets it.'),
+      output_schema: described(anyObject, 'The JSON Schema of the turn’s output, if the message has one.'),
       delivered_at_step: {
         ...count,
         minimum: 1,
@@ -127,7 +128,7 @@ export const ownFields = {
       description: 'Why the first model failed.',
     },
   }),
-  'turn.completed': objectSchema({ stop_reason: stopReason, ...spent }),
+  'turn.completed': objectSchema({ stop_reason: stopReason, ...spent }, { output }),
   'turn.cancelled': objectSchema(spent),
   'turn.failed': objectSchema({ error: turnError, ...spent }),
 } as const;

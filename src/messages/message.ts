@@ -7,6 +7,8 @@ import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { fileNotFound } from '../files/store.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
+import { checkOutputSchema } from '../outputs/check-output-schema.js';
+import type { SchemaChecks } from '../outputs/schema-checks.js';
 import { validationError } from '../platform/errors.js';
 import { requireScope } from '../projects/permissions.js';
 import { requirePrice } from '../sessions/budget.js';
@@ -57,6 +59,15 @@ export const messageBody = {
       description: 'The model of this turn, if it differs from the session’s: an id of GET /v1/models.',
     },
     thinking_enabled: { type: 'boolean', description: 'Thinking in this turn, if it differs from the session’s.' },
+    output_schema: {
+      $id: 'OutputSchema',
+      type: 'object',
+      description:
+        'JSON Schema (2020-12, or draft 7 by `$schema`) of the value that the turn must end with; at most 32 KiB as compact JSON. `format` is not checked.',
+      properties: { type: { const: 'object' } },
+      required: ['type'],
+      additionalProperties: true,
+    },
   },
   required: ['content'],
   additionalProperties: false,
@@ -65,11 +76,17 @@ export const messageBody = {
 export type MessageBody = FromSchema<typeof messageBody>;
 
 /**
- * Checks what needs no database: that no skill is selected twice, and the permissions for what the body names.
+ * Checks what needs no database: the schema of the output, that no skill is selected twice, and the permissions for what the
+ * body names.
  * @throws ServiceError `validation_error`, `insufficient_scope`
  */
-export function checkMessage(caller: { scopes: ReadonlySet<string> }, body: MessageBody): void {
+export async function checkMessage(
+  { schemaChecks }: { schemaChecks: SchemaChecks },
+  caller: { projectId: string; scopes: ReadonlySet<string> },
+  body: MessageBody,
+): Promise<void> {
   const skillIds = skillIdsOf(body.skills);
+  if (body.output_schema !== undefined) await checkOutputSchema(schemaChecks, caller.projectId, body.output_schema);
   if (body.files.length > 0) requireScope(caller, 'files:read');
   if (skillIds.length > 0) requireScope(caller, 'skills:read');
 }
@@ -84,7 +101,7 @@ export async function resolveMessage(
   body: MessageBody,
   session: { budget: object | null } | null,
 ): Promise<Message> {
-  const { content, model_id, thinking_enabled } = body;
+  const { content, model_id, thinking_enabled, output_schema } = body;
   if (model_id !== undefined) requireModel(models, model_id);
   if (model_id !== undefined && session?.budget != null) requirePrice(models, model_id, '/model_id');
   const files = await attachedFiles(db, projectId, body.files);
@@ -95,6 +112,7 @@ export async function resolveMessage(
     skills,
     ...(model_id !== undefined && { model_id }),
     ...(thinking_enabled !== undefined && { thinking_enabled }),
+    ...(output_schema !== undefined && { output_schema }),
   };
 }
 

@@ -68,12 +68,13 @@ async function addToTurn(
   }
 }
 
-/** The open turn has skills, a model and thinking already. */
-function checkSteering({ skills, model_id, thinking_enabled }: Message): void {
+/** The open turn has skills, a model, thinking and the schema of its output, or none, already. */
+function checkSteering({ skills, model_id, thinking_enabled, output_schema }: Message): void {
   const fields = [
     ['skills', skills.length > 0],
     ['model_id', model_id !== undefined],
     ['thinking_enabled', thinking_enabled !== undefined],
+    ['output_schema', output_schema !== undefined],
   ] as const;
   const wrong = fields.find(([, isGiven]) => isGiven);
   if (wrong !== undefined) throw validationError(`/${wrong[0]}`, 'cannot be changed in the open turn by steer');

@@ -6,6 +6,7 @@ import { joinKnown, type KnownConversation } from './conversation-cache.js';
 import { CONTEXT, messageOf, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
 import { parseExact } from '../platform/exact-json.js';
+import type { JsonObject } from '../platform/json-object.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
 import { TurnEndedError } from '../turns/turn.js';
 
@@ -23,6 +24,8 @@ export interface RequestContext {
   conversation: Conversation;
   /** The session's custom tools, with schemas that a model's API accepts. */
   customTools: CustomTool[];
+  /** JSON Schema of the value that the turn must end with; null without one. */
+  outputSchema: JsonObject | null;
   /** Estimated memory of the conversation. */
   bytes: number;
 }
@@ -31,7 +34,7 @@ type Row = Omit<PastTurn, 'steering' | 'steps'> & {
   steering: string;
   steps: string;
   /** Only for the current turn. */
-  context: (Omit<ContextRow, 'queuedAt'> & Pick<RequestContext, 'customTools'>) | null;
+  context: (Omit<ContextRow, 'queuedAt'> & Pick<RequestContext, 'customTools' | 'outputSchema'>) | null;
   summary: string | null;
   summarised_state: TurnState | null;
   /** Number of the last summarised turn. */
@@ -77,7 +80,7 @@ export async function loadConversation(
   const rows = await runSql<Row>(
     db,
     sql`WITH current AS (
-          SELECT model_tools AS "customTools", ${CONTEXT} WHERE turns.id = ${turnId}),
+          SELECT model_tools AS "customTools", message.data->'output_schema' AS "outputSchema", ${CONTEXT} WHERE turns.id = ${turnId}),
         latest AS (
           SELECT turn_number, summary, turns.state AS summarised_state
           FROM current, compactions JOIN turns ON turns.session_id = compactions.session_id AND turns.number = turn_number
@@ -108,12 +111,13 @@ export async function loadConversation(
   );
   const current = rows.at(-1);
   if (current?.context == null) throw new TurnEndedError(turnId);
-  const { customTools, ...context } = current.context;
+  const { customTools, outputSchema, ...context } = current.context;
   const read = rows.map(turnOf);
   const before = current.is_continued === true ? known : null;
   return {
     turn: await withToolsets(db, { ...context, queuedAt: current.queuedAt }),
     customTools,
+    outputSchema,
     conversation: {
       summary: current.summary,
       summarisedState: current.summarised_state,

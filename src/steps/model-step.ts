@@ -7,7 +7,9 @@ import { exactText } from '../platform/exact-json.js';
 import { storableText } from '../platform/text.js';
 import type { Answer, AssistantBlock } from '../models/content.js';
 import { endingCall, insertRest, setUsage, spend, type RestOfDeltas } from './end-model-call.js';
+import { outcomeOfAnswer, stopReasonOf } from './answer-outcome.js';
 import { callFence, type ModelCall } from './model-call.js';
+import type { StepOutput } from './output.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
 import {
@@ -19,6 +21,7 @@ import {
   type CallPermission,
   type StepCall,
 } from './step-calls.js';
+import { GIVE_OUTPUT } from '../sessions/tools.js';
 import { OvertakenError, TurnEndedError } from '../turns/turn.js';
 import { endWith, type TurnEnd } from '../turns/end.js';
 import { launchTurn, type LaunchDeps } from '../turns/launch.js';
@@ -26,9 +29,6 @@ import type { QueuedTurn } from '../turns/open.js';
 import type { TurnOutcome, TurnResult } from '../turns/outcome.js';
 import { startNext } from '../turns/start-next.js';
 import type { TurnDeps, TurnTransaction, TurnWrite } from '../turns/write.js';
-
-/** Stop reason of an answer without one. */
-const END_TURN = 'end_turn';
 
 /** What the workflow does after the model's response. */
 export type StepOutcome =
@@ -57,6 +57,8 @@ interface StepAnswer {
   permissionOf: (toolName: string) => CallPermission | null;
   /** True for the last step that the turn may take. */
   isLast: boolean;
+  /** Null in a turn without `output_schema`. */
+  output: StepOutput | null;
 }
 
 /**
@@ -65,14 +67,11 @@ interface StepAnswer {
  * @throws TurnEndedError, OvertakenError
  */
 export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): Promise<StepOutcome> {
-  const { call, answer, isLast } = step;
-  const stopReason = answer.stopReason ?? END_TURN;
+  const { call, answer } = step;
   const uses = answer.content.filter((block) => block.type === 'tool_use');
-  const runs = uses.length > 0 && !isLast;
-  const ends = !runs && (stopReason !== 'pause_turn' || isLast);
-  const turnStopReason = stopReasonOf(stopReason, isLast && (uses.length > 0 || stopReason === 'pause_turn'));
+  const outcome = outcomeOfAnswer(step, uses.length > 0);
+  const runs = uses.length > 0 && outcome === null;
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
-  const outcome = ends ? ({ kind: 'completed', stopReason: turnStopReason } as const) : null;
   try {
     const result = await storeOnce(deps, step, calls, outcome, false).catch((error: unknown) => {
       if (outcome !== null && error instanceof OvertakenError) return storeOnce(deps, step, calls, outcome, true);
@@ -132,7 +131,7 @@ function stepWrite(
       step AS (
         INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason)
         SELECT id, ${call.step}, ${call.messageId}, ${call.model.id}, ${exactText(answer.content)}::json,
-          ${answer.stopReason ?? END_TURN} FROM turn
+          ${stopReasonOf(answer)} FROM turn
         ON CONFLICT DO NOTHING RETURNING turn_id, clock_timestamp() AS at),
       written AS (
         UPDATE turns SET position = turns.position + ${count}::integer, progress_at = step.at,
@@ -169,10 +168,10 @@ interface StoredStep {
   waiting: number[];
 }
 
-/** What a stored step means for the workflow. */
+/** What a stored step means for the workflow. A call of `give_output` has its result. */
 function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
   if (state !== 'running') return { kind: 'ended', state, stopReason: null };
-  if (tools.length === 0) return { kind: 'again' };
+  if (waiting.length === 0 && tools.every((name) => name === GIVE_OUTPUT)) return { kind: 'again' };
   return { kind: 'tools', tools, waiting };
 }
 
@@ -190,10 +189,4 @@ function eventsOf(call: ModelCall, answer: Answer, calls: StepCall[]): NewEvent[
 
 function joined(content: AssistantBlock[], textOf: (block: AssistantBlock) => string): string {
   return content.map(textOf).join('');
-}
-
-function stopReasonOf(modelReason: string, isCutShort: boolean): StopReason {
-  if (isCutShort) return 'max_steps';
-  if (modelReason === 'max_tokens' || modelReason === 'model_context_window_exceeded') return 'max_output_tokens';
-  return modelReason === 'refusal' ? 'refusal' : 'end_turn';
 }

@@ -4,6 +4,7 @@ import type { NewEvent } from '../events/schema.js';
 import { exactText, parseExact } from '../platform/exact-json.js';
 import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
+import type { OutputResult, StepOutput } from './output.js';
 
 /** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
 export type CallPermission = 'allow' | 'ask' | 'custom';
@@ -17,6 +18,8 @@ export interface StepCall {
   permission: CallPermission | null;
   /** Error result for a call that is refused at once. */
   refusal: string | null;
+  /** Result of a call of `give_output`, which makes no events; null for other calls. */
+  output: OutputResult | null;
 }
 
 const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
@@ -29,6 +32,8 @@ interface StepCallRules {
   permissionOf: (toolName: string) => CallPermission | null;
   /** False at the turn's last step. */
   runs: boolean;
+  /** Null in a turn without `output_schema`. */
+  output: StepOutput | null;
 }
 
 /** The calls of a model's response. Those that must not run are marked as refused. */
@@ -36,11 +41,13 @@ export async function planCalls(
   db: Db,
   turnId: string,
   uses: ToolUseBlock[],
-  { callOf, permissionOf, runs }: StepCallRules,
+  { callOf, permissionOf, runs, output }: StepCallRules,
 ): Promise<StepCall[]> {
-  const calls = uses.map((use): StepCall => {
+  const calls = uses.map((use, index): StepCall => {
     const { name, input } = callOf(use);
-    return { id: use.id, name, input, permission: permissionOf(name), refusal: runs ? null : NOT_RUN };
+    const given = output?.results.get(index) ?? null;
+    const refusal = runs || given !== null ? null : NOT_RUN;
+    return { id: use.id, name, input, permission: permissionOf(name), refusal, output: given };
   });
   if (!runs || !calls.some(({ permission }) => permission === 'ask')) return calls;
   const denied = await loadDeniedCalls(db, turnId);
@@ -83,15 +90,17 @@ function deniedAgain(message: string | null): string {
 export function insertCalls(turn: Sql, step: number, calls: StepCall[]): Sql {
   if (calls.length === 0) return sql``;
   const waits = calls.map(waitsForAnswer);
+  const results = calls.map(resultOf);
   const kinds = calls.map((call, index) => (waits[index] ? kindOf(call) : null));
   return sql`
     tool_call AS (
       INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, state, content, is_error)
       SELECT t.id, ${step}, n - 1, c.id, name, input, CASE WHEN content IS NULL THEN 'pending' ELSE 'done' END,
-        content, CASE WHEN content IS NOT NULL THEN true END
+        content, is_error
       FROM ${turn} AS t, unnest(${calls.map(({ id }) => id)}::text[], ${calls.map(({ name }) => name)}::text[],
-        ${calls.map(({ input }) => exactText(input))}::json[], ${calls.map(refusalContent)}::json[])
-        WITH ORDINALITY AS c(id, name, input, content, n)),
+        ${calls.map(({ input }) => exactText(input))}::json[], ${results.map((result) => result && resultContent(result))}::json[],
+        ${results.map((result) => result && result.isError)}::boolean[])
+        WITH ORDINALITY AS c(id, name, input, content, is_error, n)),
     ${
       waits.includes(true)
         ? sql`action AS (
@@ -103,20 +112,26 @@ export function insertCalls(turn: Sql, step: number, calls: StepCall[]): Sql {
     }`;
 }
 
-export function waitsForAnswer({ permission, refusal }: StepCall): boolean {
-  return refusal === null && (permission === 'ask' || permission === 'custom');
+export function waitsForAnswer({ permission, refusal, output }: StepCall): boolean {
+  return refusal === null && output === null && (permission === 'ask' || permission === 'custom');
 }
 
 function kindOf({ permission }: StepCall): string {
   return permission === 'custom' ? 'custom_tool_result' : 'tool_confirmation';
 }
 
-function refusalContent({ refusal }: StepCall): string | null {
-  return refusal === null ? null : JSON.stringify([{ type: 'text', text: refusal }]);
+/** The result of a call that does not run; null for others. */
+function resultOf({ refusal, output }: StepCall): OutputResult | null {
+  return refusal === null ? output : { text: refusal, isError: true };
+}
+
+function resultContent({ text }: OutputResult): string {
+  return JSON.stringify([{ type: 'text', text }]);
 }
 
 /** The events of the calls in order, then the results of the refused ones. */
-export function eventsOfCalls(calls: StepCall[]): NewEvent[] {
+export function eventsOfCalls(planned: StepCall[]): NewEvent[] {
+  const calls = planned.filter(({ output }) => output === null);
   const uses = calls.map(({ id, name, input, permission }): NewEvent => {
     const data = { tool_use_id: id, name, input };
     if (permission === 'custom') return { type: 'agent.custom_tool_use', data };

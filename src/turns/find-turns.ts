@@ -5,6 +5,7 @@ import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
+import { mustGiveOutput } from './totals.js';
 
 /** A turn with its outcome. What does not exist yet is null. */
 export interface FoundTurn {
@@ -26,13 +27,18 @@ export interface FoundTurn {
   timing: Timing | null;
   /** The content of the last `agent.message`. */
   message: string | null;
+  /** Its message has an `output_schema`. */
+  must_give_output: boolean;
+  /** The value that the agent gave, as JSON text. */
+  output: string | null;
 }
 
 /** The rows of a turn `t` of a session `s`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
   t.id, t.session_id, t.number, t.state, coalesce(t.model_id, s.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
   t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
-  e.data AS outcome, m.data AS last_message, coalesce(m.page_bytes, 0) AS page_bytes`;
+  ${mustGiveOutput('t.session_id', 'coalesce(t.message_number, t.number)')} AS must_give_output,
+  e.data AS outcome, m.data AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
 const EVENTS = `
   LEFT JOIN events e ON t.ended_at IS NOT NULL
     AND e.session_id = t.session_id AND e.turn_number = t.number AND e.position = t.position
@@ -42,7 +48,8 @@ const EVENTS = `
     ORDER BY position DESC LIMIT 1) m ON true`;
 const COLUMNS = `id, session_id, number, state, model_id, continues_turn_id, waits, created_at, started_at, ended_at,
   outcome->>'stop_reason' AS stop_reason, outcome->'error' AS error, outcome->'usage' AS usage,
-  outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message`;
+  outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message,
+  must_give_output, outcome->>'output' AS output`;
 
 /** A page of a session's turns, newest first: those with a number below `before`. */
 export function listTurns(db: Db, sessionId: string, before: number, limit: number): Promise<PageRows<FoundTurn>> {

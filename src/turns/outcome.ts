@@ -14,7 +14,8 @@ import {
 } from '../platform/metrics.js';
 
 export type TurnOutcome =
-  | { kind: 'completed'; stopReason: StopReason }
+  /** `output`: the value as JSON text or null, in a turn with `output_schema`. */
+  | { kind: 'completed'; stopReason: StopReason; output?: string | null }
   | { kind: 'cancelled' }
   | { kind: 'failed'; type: TurnFailureType; message: string; retryable: boolean };
 

@@ -1,6 +1,6 @@
 import type { Timing, Usage, UsageDetails } from '../events/fields.js';
 import { moneyJson } from '../db/money.js';
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { joinSql, rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
 import type { TurnOutcome } from './outcome.js';
@@ -76,7 +76,8 @@ function timeUntil(phase: Phase, at: Sql): Sql {
 }
 
 /** The columns of a turn that `terminalData` reads, beside its state. */
-export const TOTALS = rawSql(`queued_at, started_at, ended_at, connect_ms, first_token_at, input_tokens, output_tokens,
+export const TOTALS =
+  rawSql(`message_number, queued_at, started_at, ended_at, connect_ms, first_token_at, input_tokens, output_tokens,
   cache_read_input_tokens, cache_creation_input_tokens, model_calls, cost, currency, is_unpriced, estimated_calls, model_time, model_started_at, tools_time,
   tools_started_at, waiting_time, waiting_started_at`);
 
@@ -116,20 +117,35 @@ export function terminalData(outcome: TurnOutcome): Sql {
   const cancelled = rawSql(jsonObject(SPENT));
   switch (outcome.kind) {
     case 'completed':
-      return sql`CASE state WHEN 'cancelled' THEN ${cancelled} ELSE ${jsonWith('stop_reason', sql`${outcome.stopReason}::text`)} END`;
+      return sql`CASE state WHEN 'cancelled' THEN ${cancelled} ELSE ${completedData(outcome)} END`;
     case 'failed': {
       const { type, message, retryable } = outcome;
       const error = JSON.stringify({ type, message, retryable });
-      return sql`CASE state WHEN 'cancelled' THEN ${cancelled} ELSE ${jsonWith('error', sql`${error}::json`)} END`;
+      return sql`CASE state WHEN 'cancelled' THEN ${cancelled} ELSE ${jsonWith({ error: sql`${error}::json` })} END`;
     }
     case 'cancelled':
       return cancelled;
   }
 }
 
-function jsonWith(name: string, value: Sql): Sql {
-  const rest = Object.entries(SPENT).map(([field, expression]) => `${expression} AS ${field}`);
-  return sql`(SELECT row_to_json(fields) FROM (SELECT ${value} AS ${rawSql(name)}, ${rawSql(rest.join(', '))}) AS fields)`;
+/** A budget ends a turn where its message is not known. */
+function completedData({ stopReason, output }: Extract<TurnOutcome, { kind: 'completed' }>): Sql {
+  const withoutOutput = jsonWith({ stop_reason: sql`${stopReason}::text` });
+  const withOutput = jsonWith({ stop_reason: sql`${stopReason}::text`, output: sql`${output ?? null}::json` });
+  if (output !== undefined) return withOutput;
+  if (stopReason !== 'budget_reached') return withoutOutput;
+  return sql`CASE WHEN ${rawSql(mustGiveOutput('written.session_id', 'coalesce(written.message_number, written.number)'))} THEN ${withOutput} ELSE ${withoutOutput} END`;
+}
+
+/** True if the message of a turn has an `output_schema`: that of the turn that it continues, where it continues one. */
+export const mustGiveOutput = (sessionId: string, messageNumber: string): string => `(
+  SELECT message.data->'output_schema' IS NOT NULL FROM events message
+  WHERE message.session_id = ${sessionId} AND message.turn_number = ${messageNumber} AND message.position = 1)`;
+
+function jsonWith(values: Record<string, Sql>): Sql {
+  const rest = Object.entries(SPENT).map(([name, expression]): [string, Sql] => [name, rawSql(expression)]);
+  const columns = [...Object.entries(values), ...rest].map(([name, value]) => sql`${value} AS ${rawSql(name)}`);
+  return sql`(SELECT row_to_json(fields) FROM (SELECT ${joinSql(columns, ', ')}) AS fields)`;
 }
 
 function jsonObject(fields: Record<string, string>): string {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ActivitySlots } from '../../activities/activity-slots.js';
 import { CallPlaces } from '../../activities/call-places.js';
 import { ConcurrencyLimit } from '../../activities/concurrency-limit.js';
-import { FairQueue } from '../../activities/fair-queue.js';
+import { FairQueue } from '../../src/platform/fair-queue.js';
 import { Slots } from '../../activities/slots.js';
 import { CallWait } from '../../activities/turn/call-wait.js';
 import type { ActivityDeps } from '../../activities/deps.js';

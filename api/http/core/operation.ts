@@ -85,7 +85,7 @@ export interface Operation<Body = any, Resource = any> {
    * Checks of the body beyond its schema, and of permissions for resources in the body. They run before an idempotent
    * replay, whose response may contain data that this key must not see.
    */
-  check?: (call: Pick<Call<Body>, 'body' | 'caller'>) => void | Promise<void>;
+  check?: (call: Pick<Call<Body>, 'deps' | 'body' | 'caller'>) => void | Promise<void>;
   /** Returns the body of the success response (undefined: no body, or the response is written to `ctx`). */
   handle: (call: Call<Body, Resource>) => Promise<unknown>;
 }

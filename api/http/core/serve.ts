@@ -42,7 +42,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
 
     const run = async (): Promise<unknown> => {
       const body = checkBody && checkBody(await bodyOf(ctx, operation));
-      await operation.check?.({ body, caller });
+      await operation.check?.({ deps, body, caller });
       const idempotency = operation.idempotent
         ? idempotencyOf(ctx, deps, caller.projectId, operation.success.status)
         : withoutKey;

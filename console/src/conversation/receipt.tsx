@@ -1,4 +1,5 @@
 import type { TerminalEvent } from '../../../client/src/index.js';
+import { OutputView } from './output-view.js';
 import { formatDuration, formatMoney, formatNumber } from '../parts/format.js';
 
 const STOP_REASONS = {
@@ -7,6 +8,7 @@ const STOP_REASONS = {
   max_output_tokens: 'Stopped at the limit of output tokens',
   refusal: 'The model refused to go on',
   budget_reached: 'Stopped at the budget',
+  output_invalid: 'Ended without an output that fits its schema',
 } as const;
 
 export function Receipt({ event }: { event: TerminalEvent }) {
@@ -19,6 +21,7 @@ export function Receipt({ event }: { event: TerminalEvent }) {
           {event.error.retryable && ' Sending the message again may help.'}
         </p>
       )}
+      {event.type === 'turn.completed' && event.output != null && <OutputView value={event.output} />}
       <p class="facts">
         <strong>{headline(event)}</strong>
         {usage !== null && (

@@ -130,6 +130,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
         callOf: (use) => use,
         permissionOf: () => null,
         isLast: isCancelled,
+        output: null,
       });
       if (isCancelled) return;
       if (chance(0.03)) {

@@ -93,6 +93,7 @@ describe('interleavings of writers', () => {
         callOf: (use) => use,
         permissionOf: () => null,
         isLast: false,
+        output: null,
       });
     },
     cancel: (turnId) => requestCancel(deps, turnId),

@@ -53,6 +53,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
       callOf: <T>(use: T): T => use,
       permissionOf: () => null,
       isLast: false,
+      output: null,
     };
     return storeStep(deps, { call, answer, deltas: 0, rest: null, ...more });
   };
