@@ -28,7 +28,7 @@ export function createApp(deps: ApiDeps): Koa {
   app.use(securityHeaders());
   if (deps.config.corsOrigins.length > 0) app.use(crossOrigin(deps.config.corsOrigins));
   app.use(withoutKey(deps).routes());
-  app.use(underV1(authenticate(deps.keyLookup)));
+  app.use(underV1(authenticate(deps.keyLookup, deps.sessionTokens)));
   app.use(withKey(deps).routes());
   app.use(unmatched());
   return app;

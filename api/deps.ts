@@ -15,8 +15,9 @@ import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
 import { KeyUse } from '../src/projects/key-use.js';
-import { createRateLimiter, type RateLimiter } from '../src/projects/limits.js';
 import { SchemaChecks } from '../src/outputs/schema-checks.js';
+import { createRateLimiter, createTokenLimiter, type RateLimiter, type TokenLimiter } from '../src/projects/limits.js';
+import { SessionTokens } from '../src/projects/session-token.js';
 import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
 import { openTurnServices, type SharedWorker, type TurnServices } from './turn-services.js';
@@ -35,7 +36,9 @@ export interface ApiDeps extends TurnServices {
   /** Finds the states of OAuth authorizations that have begun. */
   oauthStates: BatchLookup<true>;
   keyLookup: KeyLookup;
+  sessionTokens: SessionTokens;
   rateLimiter: RateLimiter;
+  tokenLimiter: TokenLimiter;
   readiness: Readiness;
   uploads: UploadSlots;
   schemaChecks: SchemaChecks;
@@ -66,7 +69,9 @@ export async function openDeps(
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     oauthStates: new BatchLookup((states) => findStates(db, states)),
     keyLookup: createKeyLookup(db, keyUse),
+    sessionTokens: new SessionTokens(config.encryptionKeys),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
+    tokenLimiter: createTokenLimiter(db),
     uploads: new UploadSlots(config.uploadBudgetBytes),
     schemaChecks: new SchemaChecks(),
     reads: new ReadSlots(),

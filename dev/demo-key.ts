@@ -1,5 +1,5 @@
 import { openDataSource } from '../src/db/data-source.js';
-import { createKey, findLiveKeys, hashOf } from '../src/projects/api-keys.js';
+import { createKey, findKeysByHash, hashOf } from '../src/projects/api-keys.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { readKept, writeKept } from './data-dir.js';
 
@@ -10,7 +10,7 @@ export async function keepDemoKey(databaseUrl: string, dataDir: string): Promise
   const db = await openDataSource(databaseUrl, 2, 'start');
   try {
     const kept = readKept(dataDir, 'demo-key');
-    const keys = await findLiveKeys(db, kept === null ? [] : [hashOf(kept).toString('base64')]);
+    const keys = await findKeysByHash(db, kept === null ? [] : [hashOf(kept).toString('base64')]);
     const [live] = keys.values();
     // A key of an older version lacks the permissions that came later.
     if (live !== undefined && SCOPES.every((scope) => live.scopes.has(scope))) return kept!;

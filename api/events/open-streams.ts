@@ -3,14 +3,17 @@ import type { DataSource } from 'typeorm';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { openStreams } from '../../src/platform/metrics.js';
-import { liveKeyIds, type LiveKey } from '../../src/projects/api-keys.js';
+import { liveKeyIds } from '../../src/projects/api-keys.js';
+import type { Caller } from '../http/core/operation.js';
 import type { SseConnection } from './sse-connection.js';
 
 const TICK_MS = 1000;
 const TICKS_PER_KEY_CHECK = 4;
 const RETRY_AFTER_SECONDS = '5';
+/** Open streams of all tokens of a session in this process (docs/contract.md §16). */
+const MAX_TOKEN_STREAMS = 10;
 
-type StreamOwner = Pick<LiveKey, 'keyId' | 'projectId'>;
+type StreamOwner = Pick<Caller, 'keyId' | 'projectId' | 'token'>;
 
 export class OpenStream {
   readonly #controller = new AbortController();
@@ -31,20 +34,28 @@ export class OpenStream {
 
 /**
  * The event streams that this process serves. They end when the process drains, so that clients reconnect to another
- * process, and within 10 s after their key is revoked (contract.md §5 `keys`).
+ * process, within 10 s after their key is revoked (contract.md §5 `keys`), and when their session token has expired.
  */
 export class OpenStreams {
   #streams = new Set<OpenStream>();
-  #perProject = new Map<string, number>();
+  readonly #perProject: StreamCount;
+  readonly #perSession = new StreamCount(
+    MAX_TOKEN_STREAMS,
+    `The tokens of this session have ${MAX_TOKEN_STREAMS} open streams together, their limit. Close one, or try again later.`,
+  );
   #timer: NodeJS.Timeout;
   #ticks = 0;
   #closed = false;
 
   constructor(
     private readonly db: DataSource,
-    private readonly maxPerProject: number,
+    maxPerProject: number,
     private readonly log: Logger,
   ) {
+    this.#perProject = new StreamCount(
+      maxPerProject,
+      `The project has ${maxPerProject} open streams, its limit. Close one, or try again later.`,
+    );
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
@@ -53,7 +64,7 @@ export class OpenStreams {
    * @throws ServiceError too_many_streams
    */
   async run(owner: StreamOwner, res: ServerResponse, serve: (stream: OpenStream) => Promise<void>): Promise<void> {
-    this.#count(owner.projectId, 1);
+    const leave = this.#count(owner);
     openStreams.inc();
     const stream = new OpenStream(owner);
     this.#streams.add(stream);
@@ -64,7 +75,7 @@ export class OpenStreams {
       await serve(stream);
     } finally {
       this.#streams.delete(stream);
-      this.#count(owner.projectId, -1);
+      leave();
       openStreams.dec();
     }
   }
@@ -76,23 +87,27 @@ export class OpenStreams {
     for (const stream of this.#streams) stream.end();
   }
 
-  #count(projectId: string, change: 1 | -1): void {
-    const open = this.#perProject.get(projectId) ?? 0;
-    if (change === 1 && open >= this.maxPerProject) {
-      throw new ServiceError(
-        'too_many_streams',
-        `The project has ${this.maxPerProject} open streams, its limit. Close one, or try again later.`,
-        undefined,
-        { 'Retry-After': RETRY_AFTER_SECONDS },
-      );
+  /** Counts a stream; returns a function that uncounts it. The streams of one page do not use up those of the project. */
+  #count({ projectId, token }: StreamOwner): () => void {
+    const leaveSession = token === null ? null : this.#perSession.enter(token.sessionId);
+    try {
+      const leaveProject = this.#perProject.enter(projectId);
+      return () => {
+        leaveSession?.();
+        leaveProject();
+      };
+    } catch (error) {
+      leaveSession?.();
+      throw error;
     }
-    if (open + change === 0) this.#perProject.delete(projectId);
-    else this.#perProject.set(projectId, open + change);
   }
 
   #tick(): void {
     const now = Date.now();
-    for (const { connection } of this.#streams) connection?.tick(now);
+    for (const stream of this.#streams) {
+      stream.connection?.tick(now);
+      if (stream.owner.token !== null && stream.owner.token.expiresAt <= now) stream.end();
+    }
     this.#ticks += 1;
     if (this.#ticks % TICKS_PER_KEY_CHECK === 0) void this.#endRevoked();
   }
@@ -107,5 +122,29 @@ export class OpenStreams {
     } catch (err) {
       this.log.warn({ err }, 'the keys of open streams could not be checked; the next check tries again');
     }
+  }
+}
+
+/** The open streams of each project or session. */
+class StreamCount {
+  readonly #open = new Map<string, number>();
+
+  constructor(
+    private readonly max: number,
+    private readonly message: string,
+  ) {}
+
+  /** Returns a function that ends the stream. @throws ServiceError too_many_streams */
+  enter(id: string): () => void {
+    const open = this.#open.get(id) ?? 0;
+    if (open >= this.max) {
+      throw new ServiceError('too_many_streams', this.message, undefined, { 'Retry-After': RETRY_AFTER_SECONDS });
+    }
+    this.#open.set(id, open + 1);
+    return () => {
+      const left = this.#open.get(id)! - 1;
+      if (left === 0) this.#open.delete(id);
+      else this.#open.set(id, left);
+    };
   }
 }

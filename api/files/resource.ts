@@ -1,4 +1,10 @@
-import { fileNotFound, findFile } from '../../src/files/store.js';
-import { resourceOfPath } from '../http/core/resource.js';
+import { fileNotFound, findFile, isFileOf, type FileRow } from '../../src/files/store.js';
+import type { PathOf } from '../http/core/resource.js';
 
-export const fileOfPath = resourceOfPath('file_id', findFile, fileNotFound);
+/** The file of the path. A session token sees the files of its session only. @throws ServiceError `file_not_found` */
+export async function fileOfPath({ deps, caller, params }: PathOf): Promise<FileRow> {
+  const id = params.file_id!;
+  const file = await findFile(deps.db, caller.projectId, id);
+  if (file === null || (caller.token !== null && !isFileOf(caller.token.sessionId)(file))) throw fileNotFound([id]);
+  return file;
+}

@@ -32,7 +32,9 @@ export const uploadFile = operation({
 
 async function store(call: Call<undefined, undefined>, { filename, path, size }: Upload): Promise<object> {
   const { db, storage, config } = call.deps;
-  const target = { db, storage, projectId: call.caller.projectId, maxBytes: config.maxStoragePerProject };
+  const { projectId, token } = call.caller;
+  const tokenSessionId = token?.sessionId ?? null;
+  const target = { db, storage, projectId, maxBytes: config.maxStoragePerProject, tokenSessionId };
   const content = { filename, size, open: () => createReadStream(path) };
   const row = await saveUpload(target, content, (tx, saved) => call.record(tx, presentFile(saved)));
   return presentFile(row);

@@ -2,7 +2,7 @@ import { findSession } from '../../src/sessions/store.js';
 import { cancelTurn } from '../../src/turns/cancel.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
-import { presentSession, sessionSchema } from './present.js';
+import { presentSessionTo, sessionSchema } from './present.js';
 
 export const cancelSessionTurn = operation({
   id: 'cancelTurn',
@@ -15,6 +15,6 @@ export const cancelSessionTurn = operation({
   async handle({ deps, caller, resource, log }) {
     const turnId = resource.last_turn_id;
     if (turnId !== null) await cancelTurn({ ...deps, log }, turnId);
-    return presentSession((await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());
+    return presentSessionTo(caller, (await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());
   },
 });

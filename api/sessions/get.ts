@@ -1,5 +1,5 @@
 import { operation } from '../http/core/operation.js';
-import { presentSession, sessionSchema } from './present.js';
+import { presentSessionTo, sessionSchema } from './present.js';
 import { sessionOfPath } from '../http/core/session-of-path.js';
 
 export const getSession = operation({
@@ -10,5 +10,5 @@ export const getSession = operation({
   success: { status: 200, description: 'The session.', schema: sessionSchema },
   errors: ['session_not_found'],
   resource: sessionOfPath,
-  handle: async ({ resource }) => presentSession(resource),
+  handle: async ({ resource, caller }) => presentSessionTo(caller, resource),
 });

@@ -7,6 +7,7 @@ import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import type { Session } from '../../src/sessions/store.js';
 import { sessionToolsSchema } from '../../src/sessions/tool-fields.js';
+import type { Caller } from '../http/core/operation.js';
 import { presented } from '../http/core/presenter.js';
 
 export const statusSchema = {
@@ -119,6 +120,19 @@ export function presentSession(row: Session): Record<string, unknown> {
         : { session_id: row.forked_from_session_id, turn_id: row.forked_from_turn_id },
     queue: { length: row.waiting, state: isHeld(row) ? 'held' : 'open' },
   });
+}
+
+/** For operations that session tokens may use: a page does not see how the session is configured (docs/contract.md §16). */
+export function presentSessionTo({ token }: Pick<Caller, 'token'>, row: Session): Record<string, unknown> {
+  if (token === null) return presentSession(row);
+  return presentSession({ ...row, ...HIDDEN_FROM_TOKENS, tools: customToolsOf(row.tools) });
+}
+
+const HIDDEN_FROM_TOKENS = { instruction: null, metadata: {}, mcp_servers: [] };
+
+/** The entries that the page runs itself. */
+function customToolsOf(tools: string): string {
+  return JSON.stringify((JSON.parse(tools) as { type: string }[]).filter(({ type }) => type === 'custom'));
 }
 
 /** A turn that completes starts the first message that waits: without an open turn, what waits is held. */

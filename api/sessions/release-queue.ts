@@ -3,7 +3,7 @@ import { launchTurn } from '../../src/turns/launch.js';
 import { releaseQueue } from '../../src/messages/release.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
-import { presentSession, sessionSchema } from './present.js';
+import { presentSessionTo, sessionSchema } from './present.js';
 
 export const releaseSessionQueue = operation({
   id: 'releaseQueue',
@@ -16,6 +16,6 @@ export const releaseSessionQueue = operation({
   async handle({ deps, caller, resource, log }) {
     const turn = await releaseQueue(deps.db, caller.projectId, resource.id, deps.workflows.namespace);
     if (turn !== null) launchTurn({ ...deps, log }, turn);
-    return presentSession((await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());
+    return presentSessionTo(caller, (await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());
   },
 });

@@ -7,6 +7,7 @@ import { notifyAnswers } from '../../src/answers/answer-watch.js';
 import { storeAnswers, type Answer } from '../../src/answers/answer.js';
 import { signalAnswers } from '../../src/turns/signal-answers.js';
 import { requireScope } from '../../src/projects/permissions.js';
+import type { SessionToken } from '../../src/projects/session-token.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { newAnswersBody, storedAnswersSchema } from './answer-fields.js';
@@ -37,23 +38,37 @@ export const sendAnswers = operation<Body, SessionState>({
     'elicitation_not_pending',
   ],
   resource: sessionStateOfPath,
-  check({ body, caller }) {
+  check({ caller, body }) {
     if (body.events.some(({ type }) => type === 'user.tool_confirmation')) requireScope(caller, 'approvals:write');
+    const named = body.events.findIndex(({ actor }) => actor !== undefined);
+    if (caller.token !== null && named >= 0) {
+      throw validationError(
+        `/events/${named}/actor`,
+        'is not allowed with a session token, which names the actor itself',
+      );
+    }
   },
-  async handle({ deps, body, resource: session, record, log }) {
-    const answers = body.events.map(toAnswer);
-    const { events, turnId, stored } = await storeAnswers({ ...deps, log }, session.id, answers, (db, rows) =>
-      record(db, present(rows)),
-    );
+  async handle({ deps, caller: { token }, body, resource: session, record, log }) {
+    const events = token === null ? body.events : body.events.map((event) => ({ ...event, ...actorOf(token) }));
+    const answers = events.map(toAnswer);
+    const {
+      events: rows,
+      turnId,
+      stored,
+    } = await storeAnswers({ ...deps, log }, session.id, answers, (db, kept) => record(db, present(kept)));
     for (const answer of stored) actionsAnswered.inc({ answer: nameOf(answer) });
     if (turnId !== null) {
       await notifyAnswers(deps.db, stored);
       log.info({ turn_id: turnId, session_id: session.id, answers: stored.length }, 'answers stored');
       signalAnswers({ ...deps, log }, turnId);
     }
-    return present(events);
+    return present(rows);
   },
 });
+
+function actorOf({ actor }: SessionToken): { actor?: string } {
+  return actor === null ? {} : { actor };
+}
 
 function present(events: EventRow[]): unknown {
   return { items: events.map((event) => JSON.parse(eventJson(event)) as unknown) };

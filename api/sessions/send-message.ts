@@ -2,7 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { userMessageSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
 import { transaction } from '../../src/db/transaction.js';
-import { checkMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
+import { checkMessage, checkTokenMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import { launchTurn } from '../../src/turns/launch.js';
 import { acceptMessage, type Message } from '../../src/turns/accept.js';
@@ -54,13 +54,16 @@ export const sendMessage = operation<Body>({
   ],
   // The statement that queues the turn finds the session.
   requireResource: sessionStateOfPath,
-  check: ({ deps, caller, body }) => checkMessage(deps, caller, body),
+  async check({ deps, caller, body }) {
+    if (caller.token !== null) checkTokenMessage(caller.token, body);
+    await checkMessage(deps, caller, body);
+  },
   async handle(call) {
     const { deps, caller, body } = call;
     const session = { id: call.params.session_id!, project_id: caller.projectId };
     // The budget decides whether another model needs a price.
     const ofBudget = body.model_id === undefined ? null : await sessionOfPath(call);
-    const message = await resolveMessage(deps, caller.projectId, body, ofBudget);
+    const message = await resolveMessage(deps, caller.projectId, body, ofBudget, caller.token?.sessionId ?? null);
     const log = call.log;
     const received =
       body.when_running === 'reject'

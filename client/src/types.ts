@@ -61,6 +61,10 @@ export type StreamEvent = Event | DeltaEvent | RetryEvent;
 export type StreamFrame = Schemas['StreamFrame'];
 
 export type NewSession = Schemas['NewSession'];
+export type NewSessionToken = Schemas['NewSessionToken'];
+/** A token with which a page uses one session. */
+export type SessionToken = Schemas['SessionToken'];
+export type TokenScope = Schemas['TokenScope'];
 export type SessionChange = Schemas['SessionChange'];
 export type NewFork = Schemas['NewFork'];
 /** An answer to a waiting call. */

@@ -32,15 +32,20 @@ export async function findResources<Row extends ResourceRow>(
   return resourcesOf(db, entity, projectId).andWhere('r.id = ANY(:ids)', { ids }).getMany();
 }
 
-/** Finds the resources with these ids, in their order. @throws what `notFound` makes of those that are missing */
+/**
+ * Finds the resources with these ids, in their order. Those that are not `isVisible` count as missing.
+ * @throws what `notFound` makes of those that are missing
+ */
 export async function requireResources<Row extends ResourceRow>(
   db: Db,
   entity: EntitySchema<Row>,
   projectId: string,
   ids: string[],
   notFound: (missing: string[]) => ServiceError,
+  isVisible: (row: Row) => boolean = () => true,
 ): Promise<Row[]> {
-  const found = new Map((await findResources(db, entity, projectId, ids)).map((row) => [row.id, row]));
+  const rows = await findResources(db, entity, projectId, ids);
+  const found = new Map(rows.filter(isVisible).map((row) => [row.id, row]));
   const missing = ids.filter((id) => !found.has(id));
   if (missing.length > 0) throw notFound(missing);
   return ids.map((id) => found.get(id)!);

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { isDatabaseAway, transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { mimeTypeOf } from './filename.js';
-import { requireStorage } from './storage-limit.js';
+import { requireStorage, requireTokenStorage } from './storage-limit.js';
 import { newStorageKey, type Storage } from './storage.js';
 import { insertFile, type FileRow } from './store.js';
 import { ignored } from '../platform/ignored.js';
@@ -20,6 +20,8 @@ interface Target {
   projectId: string;
   /** Limit of the project's storage in bytes; 0: none. */
   maxBytes: number;
+  /** The session with whose token the file is uploaded; null for a key. */
+  tokenSessionId: string | null;
 }
 
 /**
@@ -28,10 +30,11 @@ interface Target {
  * @throws ServiceError `storage_limit_reached`
  */
 export async function saveUpload(
-  { db, storage, projectId, maxBytes }: Target,
+  { db, storage, projectId, maxBytes, tokenSessionId }: Target,
   { filename, size, open }: Content,
   commit: (tx: EntityManager, row: FileRow) => Promise<void>,
 ): Promise<FileRow> {
+  if (tokenSessionId !== null) await requireTokenStorage(db, tokenSessionId, size);
   await requireStorage(db, projectId, maxBytes, size);
   const mime_type = mimeTypeOf(filename);
   const storage_key = newStorageKey('files', projectId);
@@ -39,7 +42,13 @@ export async function saveUpload(
   const file = { id: newId('file'), project_id: projectId, filename, mime_type, size_bytes, storage_key };
   try {
     return await transaction(db, async (tx) => {
-      const row = await insertFile(tx, { ...file, origin: 'UPLOAD', session_id: null });
+      const row = await insertFile(tx, {
+        ...file,
+        origin: 'UPLOAD',
+        session_id: null,
+        token_session_id: tokenSessionId,
+      });
+      if (tokenSessionId !== null) await requireTokenStorage(tx, tokenSessionId);
       await requireStorage(tx, projectId, maxBytes);
       await commit(tx, row);
       return row;

@@ -21,10 +21,11 @@ export type { FileOrigin, FileRow };
 export const LINK_SECONDS = 3600;
 export const MAX_FILE_BYTES = 100 * MIB;
 
-export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at'>;
+export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at' | 'token_session_id'> &
+  Partial<Pick<FileRow, 'token_session_id'>>;
 
 export function insertFile(tx: Db, file: NewFile): Promise<FileRow> {
-  return insertResource(tx, FileEntity, file);
+  return insertResource(tx, FileEntity, { token_session_id: null, ...file });
 }
 
 export function findFile(db: Db, projectId: string, id: string): Promise<FileRow | null> {
@@ -33,6 +34,11 @@ export function findFile(db: Db, projectId: string, id: string): Promise<FileRow
 
 export function findFiles(db: Db, projectId: string, ids: string[]): Promise<FileRow[]> {
   return findResources(db, FileEntity, projectId, ids);
+}
+
+/** Whether the tokens of a session may use a file: one of them uploaded it, or the agent delivered it in the session. */
+export function isFileOf(sessionId: string): (file: FileRow) => boolean {
+  return ({ token_session_id, session_id }) => token_session_id === sessionId || session_id === sessionId;
 }
 
 /** Finds the file of a signed link, which needs no API key. @throws ServiceError `file_not_found` */

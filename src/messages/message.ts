@@ -5,12 +5,13 @@ import { SkillEntity } from '../db/entities/skills.js';
 import { requireResources } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
-import { fileNotFound } from '../files/store.js';
+import { fileNotFound, isFileOf } from '../files/store.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { checkOutputSchema } from '../outputs/check-output-schema.js';
 import type { SchemaChecks } from '../outputs/schema-checks.js';
 import { validationError } from '../platform/errors.js';
-import { requireScope } from '../projects/permissions.js';
+import { refuseToken, requireScope, requireTokenScope } from '../projects/permissions.js';
+import type { SessionToken } from '../projects/session-token.js';
 import { requirePrice } from '../sessions/budget.js';
 import { requireModel } from '../sessions/new-session.js';
 import { skillNotFound } from '../skills/store.js';
@@ -91,8 +92,19 @@ export async function checkMessage(
   if (skillIds.length > 0) requireScope(caller, 'skills:read');
 }
 
+/** What a page may not decide: its back end configures the session (docs/contract.md §16). */
+const REFUSED_OF_TOKENS = ['model_id', 'thinking_enabled', 'output_schema'] as const;
+
+/** As `checkMessage`, for a message that is sent with a session token. @throws ServiceError `insufficient_scope` */
+export function checkTokenMessage(token: Pick<SessionToken, 'scopes'>, body: MessageBody): void {
+  if (REFUSED_OF_TOKENS.some((field) => body[field] !== undefined)) refuseToken('sessions:write');
+  if (body.skills.length > 0) refuseToken('skills:read');
+  if (body.files.length > 0) requireTokenScope(token, 'files');
+}
+
 /**
- * The message with its files and skills as they are now. `session`: null if it is not known yet.
+ * The message with its files and skills as they are now. `session`: null if it is not known yet. `tokenSessionId`: the session
+ * with whose token it is sent, which may attach the files of this session only; null for a key.
  * @throws ServiceError `unknown_model`, `validation_error`, `file_not_found`, `skill_not_found`
  */
 export async function resolveMessage(
@@ -100,11 +112,12 @@ export async function resolveMessage(
   projectId: string,
   body: MessageBody,
   session: { budget: object | null } | null,
+  tokenSessionId: string | null = null,
 ): Promise<Message> {
   const { content, model_id, thinking_enabled, output_schema } = body;
   if (model_id !== undefined) requireModel(models, model_id);
   if (model_id !== undefined && session?.budget != null) requirePrice(models, model_id, '/model_id');
-  const files = await attachedFiles(db, projectId, body.files);
+  const files = await attachedFiles(db, projectId, body.files, tokenSessionId);
   const skills = await selectedSkills(db, projectId, skillIdsOf(body.skills));
   return {
     content,
@@ -123,8 +136,14 @@ function skillIdsOf(skills: MessageBody['skills']): string[] {
   return ids;
 }
 
-async function attachedFiles(db: Db, projectId: string, ids: string[]): Promise<FileSnapshot[]> {
-  const files = await requireResources(db, FileEntity, projectId, ids, fileNotFound);
+async function attachedFiles(
+  db: Db,
+  projectId: string,
+  ids: string[],
+  tokenSessionId: string | null,
+): Promise<FileSnapshot[]> {
+  const isVisible = tokenSessionId === null ? undefined : isFileOf(tokenSessionId);
+  const files = await requireResources(db, FileEntity, projectId, ids, fileNotFound, isVisible);
   return files.map(({ id, filename, mime_type, size_bytes }) => ({ id, filename, mime_type, size_bytes }));
 }
 

@@ -12,7 +12,18 @@ const SEVERITY: Record<string, string> = {
 
 const FACTS = [
   ...['request_id', 'method', 'path', 'route', 'status', 'complete', 'ms', 'url', 'folder'],
-  ...['project_id', 'key_id', 'session_id', 'turn_id', 'step', 'index', 'mcp_server_id', 'webhook_id', 'delivery_id'],
+  ...[
+    'project_id',
+    'key_id',
+    'session_token',
+    'session_id',
+    'turn_id',
+    'step',
+    'index',
+    'mcp_server_id',
+    'webhook_id',
+    'delivery_id',
+  ],
   ...['schedule_id', 'scheduled_at'],
   ...['activity', 'attempt', 'outcome', 'task', 'task_queue', 'workflow', 'workflow_id'],
   ...['worker_id', 'lost_workers', 'activities', 'sdk_component'],

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { ApiKeyEntity, ProjectEntity, type ProjectRow } from '../db/entities/projects.js';
-import { rawSql, runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
@@ -123,23 +123,33 @@ export const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > 
 interface FoundKey {
   id: string;
   project_id: string;
-  key_hash: Buffer;
+  name: string;
   scopes: string[];
   expires_at: string | null;
   rate_per_minute: number | null;
 }
 
 /** Finds the keys with these hashes, in base64, unless they are revoked or expired. */
-export async function findLiveKeys(db: Db, hashes: string[]): Promise<Map<string, LiveKey>> {
+export function findKeysByHash(db: Db, hashes: string[]): Promise<Map<string, LiveKey>> {
+  const bytes = hashes.map((hash) => Buffer.from(hash, 'base64'));
+  return findKeys(db, sql`encode(k.key_hash, 'base64')`, sql`k.key_hash = ANY(${bytes}::bytea[])`);
+}
+
+/** Finds the keys with these ids, unless they are revoked or expired. */
+export function findKeysById(db: Db, ids: string[]): Promise<Map<string, LiveKey>> {
+  return findKeys(db, sql`k.id`, sql`k.id = ANY(${ids}::text[])`);
+}
+
+/** The live keys that match, by the name under which they are looked up. */
+async function findKeys(db: Db, name: Sql, matches: Sql): Promise<Map<string, LiveKey>> {
   const rows = await runSql<FoundKey>(
     db,
-    sql`SELECT k.id, k.project_id, k.key_hash, k.scopes, k.expires_at, p.rate_per_minute
-        FROM api_keys k JOIN projects p ON p.id = k.project_id
-        WHERE k.key_hash = ANY(${hashes.map((hash) => Buffer.from(hash, 'base64'))}::bytea[]) AND ${rawSql(LIVE)}`,
+    sql`SELECT k.id, k.project_id, ${name} AS name, k.scopes, k.expires_at, p.rate_per_minute
+        FROM api_keys k JOIN projects p ON p.id = k.project_id WHERE ${matches} AND ${rawSql(LIVE)}`,
   );
   return new Map(
     rows.map((row) => [
-      row.key_hash.toString('base64'),
+      row.name,
       {
         keyId: row.id,
         projectId: row.project_id,

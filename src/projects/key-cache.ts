@@ -1,6 +1,6 @@
 import { BatchLookup } from '../db/batch-lookup.js';
 import type { Db } from '../db/transaction.js';
-import { findLiveKeys, hashOf, type LiveKey } from './api-keys.js';
+import { findKeysByHash, findKeysById, hashOf, type LiveKey } from './api-keys.js';
 import type { KeyUse } from './key-use.js';
 
 /** A revoked key must be refused, and another rate limit hold, within 5 s (docs/contract.md §5, §13). The rest of the time is for the request itself. */
@@ -9,42 +9,59 @@ const KEPT_MS = 3000;
 const UNKNOWN_KEPT_MS = 1000;
 const MAX_KEPT = 10_000;
 
-/** Looks up a presented key; null if it is malformed, unknown, expired or revoked. */
-export type KeyLookup = (key: string) => Promise<LiveKey | null>;
+/** Looks up live keys: null if there is none. */
+export interface KeyLookup {
+  /** A presented key: null also if it is malformed. */
+  presented(key: string): Promise<LiveKey | null>;
+  /** The key that made a session token. Only ids of verified tokens may be asked for: they are this service's own. */
+  byId(keyId: string): Promise<LiveKey | null>;
+}
 
-/**
- * Returns a lookup that caches keys for three seconds, unknown ones for one, apart from each other. Requests without a
- * valid key cannot use up the pool of connections, nor displace the keys of others from the cache.
- */
+/** Creates a lookup that caches keys for three seconds. A use of a token counts as a use of its key. */
 export function createKeyLookup(db: Db, use: KeyUse): KeyLookup {
-  const live = new Map<string, { key: LiveKey; until: number }>();
-  const unknown = new Map<string, number>();
-  const lookups = new BatchLookup((hashes) => findLiveKeys(db, hashes));
-
-  return async (presented) => {
-    if (!/^ask_[A-Za-z0-9_-]{43}$/.test(presented)) return null;
-    const hash = hashOf(presented).toString('base64');
-    if ((unknown.get(hash) ?? 0) > Date.now()) return null;
-    let kept = live.get(hash);
-    if (kept === undefined || kept.until <= Date.now()) {
-      const until = Date.now() + KEPT_MS;
-      const key = await lookups.lookUp(hash);
-      if (key === null) {
-        live.delete(hash);
-        remember(unknown, hash, Date.now() + UNKNOWN_KEPT_MS);
-        return null;
-      }
-      kept = { key, until };
-      remember(live, hash, kept);
-    }
-    const { expiresAt } = kept.key;
-    if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) return null;
-    use.note(kept.key.keyId);
-    return kept.key;
+  const byHash = cached((hashes) => findKeysByHash(db, hashes));
+  const byId = cached((ids) => findKeysById(db, ids));
+  const noted = (key: LiveKey | null): LiveKey | null => {
+    if (key !== null) use.note(key.keyId);
+    return key;
+  };
+  return {
+    async presented(key) {
+      return /^ask_[A-Za-z0-9_-]{43}$/.test(key) ? noted(await byHash(hashOf(key).toString('base64'))) : null;
+    },
+    byId: async (keyId) => noted(await byId(keyId)),
   };
 }
 
-function remember<T>(map: Map<string, T>, hash: string, value: T): void {
+/**
+ * Caches keys for three seconds, unknown ones for one, apart from each other. Requests without a valid key cannot use up
+ * the pool of connections, nor displace the keys of others from the cache.
+ */
+function cached(find: (names: string[]) => Promise<Map<string, LiveKey>>): (name: string) => Promise<LiveKey | null> {
+  const live = new Map<string, { key: LiveKey; until: number }>();
+  const unknown = new Map<string, number>();
+  const lookups = new BatchLookup(find);
+
+  return async (name) => {
+    if ((unknown.get(name) ?? 0) > Date.now()) return null;
+    let kept = live.get(name);
+    if (kept === undefined || kept.until <= Date.now()) {
+      const until = Date.now() + KEPT_MS;
+      const key = await lookups.lookUp(name);
+      if (key === null) {
+        live.delete(name);
+        remember(unknown, name, Date.now() + UNKNOWN_KEPT_MS);
+        return null;
+      }
+      kept = { key, until };
+      remember(live, name, kept);
+    }
+    const { expiresAt } = kept.key;
+    return expiresAt !== null && Date.parse(expiresAt) <= Date.now() ? null : kept.key;
+  };
+}
+
+function remember<T>(map: Map<string, T>, name: string, value: T): void {
   if (map.size >= MAX_KEPT) map.clear();
-  map.set(hash, value);
+  map.set(name, value);
 }

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import type { LiveKey } from './api-keys.js';
 
-interface RateLimitState {
+export interface RateLimitState {
   limit: number;
   remaining: number;
   /** Whole seconds until the next window starts. */
@@ -15,6 +15,9 @@ export type RateLimiter = (
   project: Pick<LiveKey, 'projectId' | 'ratePerMinute'>,
   operationId: string,
 ) => Promise<RateLimitState | null>;
+
+/** Counts one request of an operation that was sent with a token of the session. */
+export type TokenLimiter = (sessionId: string, operationId: string, limit: number) => Promise<RateLimitState>;
 
 const WINDOW_MS = 60_000;
 
@@ -34,6 +37,23 @@ export function createRateLimiter(
   perMinute: number,
   counters = new Map<string, KeyCounter>(),
 ): RateLimiter {
+  const countOf = counting(db, counters);
+  return async ({ projectId, ratePerMinute }, operationId) => {
+    const limit = ratePerMinute ?? perMinute;
+    return limit === 0 ? null : countOf(`${projectId}:${operationId}`, limit);
+  };
+}
+
+/** As `createRateLimiter`, for the tokens of each session. */
+export function createTokenLimiter(db: DataSource): TokenLimiter {
+  const countOf = counting(db, new Map<string, KeyCounter>());
+  return (sessionId, operationId, limit) => countOf(`${sessionId}:${operationId}`, limit);
+}
+
+function counting(
+  db: DataSource,
+  counters: Map<string, KeyCounter>,
+): (key: string, limit: number) => Promise<RateLimitState> {
   const counterOf = (key: string): KeyCounter => {
     const existing = counters.get(key);
     if (existing !== undefined) return existing;
@@ -44,10 +64,8 @@ export function createRateLimiter(
     counters.set(key, counter);
     return counter;
   };
-  return async ({ projectId, ratePerMinute }, operationId) => {
-    const limit = ratePerMinute ?? perMinute;
-    if (limit === 0) return null;
-    const { points, endsAt } = await counterOf(`${projectId}:${operationId}`).count(limit);
+  return async (key, limit) => {
+    const { points, endsAt } = await counterOf(key).count(limit);
     return {
       limit,
       remaining: Math.max(0, limit - points),

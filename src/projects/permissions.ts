@@ -20,10 +20,43 @@ export function isScope(name: string): name is Scope {
   return (SCOPES as readonly string[]).includes(name);
 }
 
+/**
+ * What a session token may do in its session, and the permissions that the key which makes it needs, in the order in which
+ * they are checked (docs/contract.md §16).
+ */
+export const TOKEN_SCOPES = {
+  read: ['sessions:read'],
+  send: ['sessions:write'],
+  cancel: ['sessions:write'],
+  answer: ['sessions:write'],
+  files: ['files:read', 'files:write'],
+} as const satisfies Record<string, readonly Scope[]>;
+
+export type TokenScope = keyof typeof TOKEN_SCOPES;
+
+export const TOKEN_SCOPE_NAMES = Object.keys(TOKEN_SCOPES) as TokenScope[];
+
 /** @throws ServiceError `insufficient_scope` naming the permission that the key lacks (contract.md §1) */
 export function requireScope(caller: { scopes: ReadonlySet<string> }, scope: Scope): void {
   if (caller.scopes.has(scope)) return;
   throw new ServiceError('insufficient_scope', `This request needs a key with the permission ${scope}.`, {
     required: scope,
   });
+}
+
+/** @throws ServiceError `insufficient_scope` naming the scope that the session token lacks (docs/contract.md §16) */
+export function requireTokenScope(token: { scopes: ReadonlySet<TokenScope> }, scope: TokenScope): void {
+  if (token.scopes.has(scope)) return;
+  throw new ServiceError('insufficient_scope', `This request needs a session token with the scope ${scope}.`, {
+    required: scope,
+  });
+}
+
+/** Refuses a request that no session token may make, whatever its scopes: it needs a key with this permission. */
+export function refuseToken(permission: Scope): never {
+  throw new ServiceError(
+    'insufficient_scope',
+    `A session token cannot do this. Send the request from your back end, with a key that has the permission ${permission}.`,
+    { required: permission },
+  );
 }

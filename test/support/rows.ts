@@ -135,6 +135,11 @@ export const LIMITS = [
   'unread answers: 64 MiB',
   'storage of a project: 20 GiB',
   'stream of the session: 10,000 stored events',
+  'session token: 60 to 3,600 s',
+  'session tokens: 256 MiB of uploads',
+  'session tokens: 20 writes a minute',
+  'session tokens: 120 reads a minute',
+  'session tokens: 10 streams',
 ] as const;
 
 /** One middleware answers with these, whatever the operation: one operation stands for all. */

@@ -12,7 +12,7 @@ import {
   type Lease,
 } from '../../../src/projects/idempotency.js';
 import type { ApiDeps } from '../../deps.js';
-import type { Call } from './operation.js';
+import type { Call, Caller } from './operation.js';
 
 /** A third of the lease, so that one late renewal does not lose it. */
 const RENEW_MS = 10_000;
@@ -29,13 +29,15 @@ export const withoutKey: Idempotency = {
  * Reads the request's `Idempotency-Key` (contract.md §1).
  * @throws ServiceError `bad_request` if the key is malformed
  */
-export function idempotencyOf(ctx: Context, deps: ApiDeps, projectId: string, status: number): Idempotency {
+export function idempotencyOf(ctx: Context, deps: ApiDeps, { projectId, token }: Caller, status: number): Idempotency {
   const key = ctx.headers['idempotency-key'];
   if (key === undefined) return withoutKey;
   if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
     throw new ServiceError('bad_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters.');
   }
-  return idempotent(ctx, deps, { projectId, path: ctx.path, key }, status);
+  // A session token must not find the record of an upload that others made: it would show them the file.
+  const path = token === null || ctx.path.includes(token.sessionId) ? ctx.path : `${ctx.path}?${token.sessionId}`;
+  return idempotent(ctx, deps, { projectId, path, key }, status);
 }
 
 function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, status: number): Idempotency {

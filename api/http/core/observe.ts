@@ -32,6 +32,7 @@ export function observe(log: Logger, trustTraceparent: boolean): Middleware {
           ms: Math.round(seconds * 1e6) / 1000,
           project_id: caller?.projectId,
           key_id: caller?.keyId,
+          ...(caller?.token && { session_token: true }),
           session_id: (ctx.params as Record<string, string> | undefined)?.session_id,
         },
         'request',

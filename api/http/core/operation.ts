@@ -3,13 +3,17 @@ import type { Db } from '../../../src/db/transaction.js';
 import type { ErrorType } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import type { LiveKey } from '../../../src/projects/api-keys.js';
-import type { Scope } from '../../../src/projects/permissions.js';
+import type { Scope, TokenScope } from '../../../src/projects/permissions.js';
+import type { SessionToken } from '../../../src/projects/session-token.js';
 import type { ApiDeps } from '../../deps.js';
 
 export type JsonSchema = Record<string, unknown>;
 
-/** The request's API key, already checked. */
-export type Caller = Omit<LiveKey, 'expiresAt'>;
+/** Who sends the request: its API key, already checked. */
+export interface Caller extends LiveKey {
+  /** The session token that was sent instead of the key that made it; null for a key. `scopes` are then those it stands for. */
+  token: SessionToken | null;
+}
 
 /** One request of an operation. Everything is validated except the operation's own rules. */
 export interface Call<Body = unknown, Resource = unknown> {
@@ -117,6 +121,8 @@ export type Route = readonly [
   permission: Scope | null,
   limited: boolean,
   operation: Operation,
+  /** The scope with which a session token may do this in its own session; null: no token may. */
+  tokenScope: TokenScope | null,
 ];
 
 /** Reads that answer with JSON, which can be large. Streams and downloads have limits of their own. */

@@ -1,7 +1,12 @@
 import type { Context } from 'koa';
 import { ServiceError } from '../../../src/platform/errors.js';
-import type { Caller } from './operation.js';
-import type { RateLimiter } from '../../../src/projects/limits.js';
+import type { Caller, Route } from './operation.js';
+import type { RateLimiter, RateLimitState, TokenLimiter } from '../../../src/projects/limits.js';
+import type { SessionToken } from '../../../src/projects/session-token.js';
+
+/** Requests a minute of one operation, of all tokens of a session together (docs/contract.md §16). */
+const MAX_TOKEN_WRITES = 20;
+const MAX_TOKEN_READS = 120;
 
 /**
  * Counts the request against its project's limit for the operation, and sets the rate limit headers (contract.md §1).
@@ -14,16 +19,37 @@ export async function applyRateLimit(
   operationId: string,
 ): Promise<void> {
   const state = await limiter(caller, operationId);
-  if (state === null) return;
-  ctx.set('RateLimit-Limit', String(state.limit));
-  ctx.set('RateLimit-Remaining', String(state.remaining));
-  ctx.set('RateLimit-Reset', String(state.resetSeconds));
-  if (state.exceeded) {
+  if (state !== null) applyLimit(ctx, state, 'the project');
+}
+
+/**
+ * Counts the request of a session token against the limit of all tokens of its session. It comes before the limit of the project,
+ * which the refused requests of one page then do not use up.
+ * @throws ServiceError `rate_limit_exceeded`
+ */
+export async function applyTokenLimit(
+  ctx: Context,
+  limiter: TokenLimiter,
+  { sessionId }: SessionToken,
+  [, , , isWrite, operation]: Route,
+): Promise<void> {
+  const state = await limiter(sessionId, operation.id, isWrite ? MAX_TOKEN_WRITES : MAX_TOKEN_READS);
+  applyLimit(ctx, state, 'all tokens of the session together');
+}
+
+/** Of two limits, the headers show the one of which less is left. */
+function applyLimit(ctx: Context, { limit, remaining, resetSeconds, exceeded }: RateLimitState, whose: string): void {
+  if (!ctx.res.hasHeader('RateLimit-Limit') || remaining <= Number(ctx.response.get('RateLimit-Remaining'))) {
+    ctx.set('RateLimit-Limit', String(limit));
+    ctx.set('RateLimit-Remaining', String(remaining));
+    ctx.set('RateLimit-Reset', String(resetSeconds));
+  }
+  if (exceeded) {
     throw new ServiceError(
       'rate_limit_exceeded',
-      `At most ${state.limit} requests a minute of this operation are allowed for the project. Try again in ${state.resetSeconds} s.`,
+      `At most ${limit} requests a minute of this operation are allowed for ${whose}. Try again in ${resetSeconds} s.`,
       undefined,
-      { 'Retry-After': String(state.resetSeconds) },
+      { 'Retry-After': String(resetSeconds) },
     );
   }
 }

@@ -1,7 +1,8 @@
 import type { Context, Middleware } from 'koa';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { jsonHash } from '../../../src/platform/json-hash.js';
-import { requireScope } from '../../../src/projects/permissions.js';
+import { refuseToken, requireScope, requireTokenScope } from '../../../src/projects/permissions.js';
+import { findSessionState } from '../../../src/sessions/store.js';
 import { jsonText } from '../../../src/platform/json-text.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import type { Logger } from '../../../src/platform/logger.js';
@@ -9,8 +10,9 @@ import type { ApiDeps } from '../../deps.js';
 import { idempotencyOf, withoutKey } from './idempotency.js';
 import { readJson } from './json-body.js';
 import { isBoundedRead, type Call, type Caller, type Operation, type Route } from './operation.js';
-import { applyRateLimit } from './rate-limit.js';
+import { applyRateLimit, applyTokenLimit } from './rate-limit.js';
 import { sendBytes } from './send-bytes.js';
+import { sessionNotFound } from './session-of-path.js';
 import { bodyCheck, queryCheck } from './validate.js';
 
 /** Limit of docs/contract.md §14. The largest request of a client, 50 answers, has 300 values. */
@@ -26,12 +28,15 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
   return async (ctx) => {
     ctx.state.route = path;
     const caller = ctx.state.caller as Caller;
-    if (permission !== null) requireScope(caller, permission);
+    if (permission !== null) checkPermission(caller, route);
+    if (permission !== null && caller.token !== null)
+      await applyTokenLimit(ctx, deps.tokenLimiter, caller.token, route);
     if (limited) await applyRateLimit(ctx, deps.rateLimiter, caller, operation.rateLimit ?? operation.id);
     const read = isRead ? await deps.reads.enter(caller.projectId, ctx.res) : null;
 
     const request = requestOf(ctx, deps, caller);
     const ofPath = { ...request, ...withoutKey };
+    if (permission !== null) await checkSessionOfToken(request);
     const resource: unknown = await operation.resource?.(ofPath);
     if (checkQuery) checkQuery(request.query);
     const requireResource = async (): Promise<void> => void (await operation.requireResource?.(ofPath));
@@ -44,7 +49,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
       const body = checkBody && checkBody(await bodyOf(ctx, operation));
       await operation.check?.({ deps, body, caller });
       const idempotency = operation.idempotent
-        ? idempotencyOf(ctx, deps, caller.projectId, operation.success.status)
+        ? idempotencyOf(ctx, deps, caller, operation.success.status)
         : withoutKey;
       const call: Call = { ...request, ...idempotency, resource, body };
       if (!operation.idempotent || operation.multipart) return operation.handle(call);
@@ -70,6 +75,23 @@ function bodyOf(ctx: Context, operation: Operation): Promise<unknown> | object {
 
 function hasNoBody({ req }: Context): boolean {
   return req.headers['transfer-encoding'] === undefined && Number(req.headers['content-length'] ?? 0) === 0;
+}
+
+/** A key needs the operation's permission, a session token its scope (docs/contract.md §16). */
+function checkPermission({ token, scopes }: Caller, [, , permission, , , tokenScope]: Route): void {
+  if (token === null) requireScope({ scopes }, permission!);
+  else if (tokenScope === null) refuseToken(permission!);
+  else requireTokenScope(token, tokenScope);
+}
+
+/** A session token is valid for its own session, and no longer than it exists. @throws ServiceError `session_not_found` */
+async function checkSessionOfToken({ deps, caller, params }: Pick<Call, 'deps' | 'caller' | 'params'>): Promise<void> {
+  if (caller.token === null) return;
+  const { sessionId } = caller.token;
+  if (params.session_id !== undefined) {
+    // The operation itself finds the session, or not.
+    if (params.session_id !== sessionId) sessionNotFound();
+  } else if ((await findSessionState(deps.db, caller.projectId, sessionId)) === null) sessionNotFound();
 }
 
 function requestOf(ctx: Context, deps: ApiDeps, caller: Caller): Omit<Call, 'resource' | 'body' | 'once' | 'record'> {

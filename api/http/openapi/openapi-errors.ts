@@ -116,10 +116,12 @@ export function errorDetails(): Record<string, JsonSchema> {
 }
 
 export function errorsByStatus(route: Route): Map<number, ErrorType[]> {
-  const [, , permission, limited, operation] = route;
+  const [, path, permission, limited, operation, tokenScope] = route;
+  const ofTokens = tokenScope === null ? [] : tokenErrors(path);
   const types = new Set<ErrorType>([
     ...(permission === null ? [] : (['authentication_error', 'insufficient_scope'] as const)),
     ...(limited ? (['rate_limit_exceeded'] as const) : []),
+    ...ofTokens,
     ...(isBoundedRead(route) ? (['too_many_requests'] as const) : []),
     ...ofOperation(operation),
     ...EVERY,
@@ -127,6 +129,11 @@ export function errorsByStatus(route: Route): Map<number, ErrorType[]> {
   const byStatus = new Map<number, ErrorType[]>();
   for (const type of types) byStatus.set(ERROR_STATUS[type], [...(byStatus.get(ERROR_STATUS[type]) ?? []), type]);
   return byStatus;
+}
+
+/** Errors of requests with a session token: it has limits of its own, and ends with its session. */
+function tokenErrors(path: string): ErrorType[] {
+  return path.includes('{session_id}') ? ['rate_limit_exceeded'] : ['rate_limit_exceeded', 'session_not_found'];
 }
 
 function ofOperation(operation: Operation): ErrorType[] {

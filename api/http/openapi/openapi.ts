@@ -43,7 +43,8 @@ export function openApiDocument(routes: Route[], { isClosed = false } = {}): Jso
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key: `ask_…`. The security of an operation names the permission that the key must have.',
+          description:
+            'An API key: `ask_…`. The security of an operation names the permission that the key must have. Where the description of an operation says so, a session token (`sst_…`) can take its place.',
         },
       },
     },
@@ -57,13 +58,14 @@ function addDetailsByType(components: Components): void {
 }
 
 function operationOf(route: Route, components: Components, responses: JsonSchema): JsonSchema {
-  const [, , permission, , operation] = route;
+  const [, , permission, , operation, tokenScope] = route;
   const needed = permission === null ? 'Needs no key.' : `Needs the permission \`${permission}\`.`;
+  const orToken = tokenScope === null ? '' : ` A session token of its session needs the scope \`${tokenScope}\`.`;
   const requestBody = requestBodyOf(route, components);
   return {
     operationId: operation.id,
     summary: operation.summary,
-    description: `${operation.description}\n\n${needed}`,
+    description: `${operation.description}\n\n${needed}${orToken}`,
     security: permission === null ? [] : [{ apiKey: [permission] }],
     tags: [tagOf(route)],
     parameters: parametersOf(route).map((one) => components.ofRequest(one)),

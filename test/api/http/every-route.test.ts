@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Route } from '../../../api/http/core/operation.js';
 import { routes } from '../../../api/routes.js';
-import { SCOPES } from '../../../src/projects/permissions.js';
+import { SCOPES, TOKEN_SCOPE_NAMES } from '../../../src/projects/permissions.js';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
 import {
   insertChangedTool,
@@ -17,6 +17,7 @@ import { allItems } from '../../support/pages.js';
 import { reached } from '../../support/rows.js';
 import { newSchedule } from '../../support/schedules.js';
 import { startService, type TestService } from '../../support/service.js';
+import { newToken } from '../../support/tokens.js';
 import { MULTIPART, filePart, multipartBody } from '../../support/upload.js';
 import { useService } from '../../support/use.js';
 
@@ -44,7 +45,11 @@ describe('every route', () => {
       expect(answer.status).to.equal(201);
       return answer.body.id;
     };
-    const session_id = await create('/v1/sessions', { model_id: 'test-model' });
+    const session_id = await create('/v1/sessions', {
+      model_id: 'test-model',
+      instruction: 'Answer.',
+      metadata: { customer: '4711' },
+    });
     await create('/v1/sessions', { model_id: 'test-model' });
     const [skill_id] = [
       await create('/v1/skills', skill('a'), MULTIPART),
@@ -95,6 +100,67 @@ describe('every route', () => {
         expect((await call(only, route, target(route, NONE))).status).to.not.equal(403);
       });
     }
+  });
+
+  describe('wants the scope of a session token, if a token may do it at all', () => {
+    /** The ids of a token's own session, and of nothing else. */
+    const own = (): Record<string, string> => ({ ...NONE, session_id: ids.session_id! });
+
+    for (const route of withKey) {
+      const [, , permission, , { id }, scope] = route;
+      it(`${title(route)}: ${scope ?? 'none may'}`, async () => {
+        // Streams and uploads of these tests are not looked at: what is refused is.
+        const as = async (scopes: string[]): Promise<ApiResponse> =>
+          call(service.as(await newToken(service, ids.session_id!, { scopes })), route, target(route, own()));
+        const others = TOKEN_SCOPE_NAMES.filter((name) => name !== scope);
+        const answer = await as(others);
+        refused(answer, 'insufficient_scope');
+        expect([answer.status, answer.body.error.details]).to.deep.equal([403, { required: scope ?? permission }]);
+        if (scope === null) return;
+        if (id === 'streamEvents') return;
+        const allowed = await as([scope]);
+        expect(allowed.status, JSON.stringify(allowed.body)).to.not.be.oneOf([401, 403]);
+        // Whatever shows a session hides how it is configured.
+        if (allowed.body?.instruction !== undefined) {
+          expect(allowed.body).to.deep.include({ instruction: null, metadata: {}, mcp_servers: [], tools: [] });
+        }
+      });
+    }
+
+    for (const route of withKey.filter(([, , , , , scope]) => scope !== null)) {
+      it(`${title(route)}: as often as all tokens of a session may, and as long as it exists`, async () => {
+        const callOf = async (sessionId: string): Promise<ApiResponse> =>
+          call(
+            service.as(await newToken(service, sessionId)),
+            route,
+            target(route, { ...NONE, session_id: sessionId }),
+          );
+        const { body: busy } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+        await service.db.query('INSERT INTO rate_limits (key, points, expire) VALUES ($1, 1000, $2)', [
+          `${busy.id}:${route[4].id}`,
+          Date.now() + 60_000,
+        ]);
+        refused(await callOf(busy.id as string), 'rate_limit_exceeded');
+
+        const { body: gone } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+        const token = service.as(await newToken(service, gone.id as string));
+        await service.api('DELETE', `/v1/sessions/${gone.id}`);
+        refused(
+          await call(token, route, target(route, { ...NONE, session_id: gone.id as string })),
+          'session_not_found',
+        );
+      });
+    }
+
+    it('and refuses the ids of other sessions and files as if there were none', async () => {
+      const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+      const token = service.as(await newToken(service, body.id as string));
+      for (const route of withResource.filter(([, , , , , scope]) => scope !== null)) {
+        const type = route[1].includes('{session_id}') ? 'session_not_found' : 'file_not_found';
+        refused(await call(token, route), type);
+        refused(await call(token, route, target(route, NONE)), type);
+      }
+    });
   });
 
   describe('does not see other projects', () => {
@@ -284,5 +350,6 @@ const VALID_BODY: Record<string, object> = {
   updateWebhook: { description: 'two' },
   createSchedule: newSchedule(),
   updateSchedule: { name: 'two' },
+  createSessionToken: { scopes: ['read'] },
   sendAnswers: { events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1', result: 'allow' }] },
 };

@@ -1,0 +1,68 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { TOKEN_SCOPES, type Scope, type TokenScope } from './permissions.js';
+
+export const TOKEN_PREFIX = 'sst_';
+/** The longest token that `sign` makes has about 1,300 characters: an actor of 128 characters in JSON. */
+const MAX_TOKEN_LENGTH = 2048;
+
+/** What a session token says: a page that has it acts for one session, with these scopes (docs/contract.md §16). */
+export interface SessionToken {
+  /** The key that made it: the token belongs to the key's project, and ends with the key. */
+  keyId: string;
+  sessionId: string;
+  scopes: ReadonlySet<TokenScope>;
+  /** Who answers with it: stored in each answer. */
+  actor: string | null;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
+}
+
+type Claims = [keyId: string, sessionId: string, scopes: TokenScope[], actor: string | null, expiresAt: number];
+
+/**
+ * Makes and verifies session tokens. They are signed and not stored, so every process verifies them without a query. The newest
+ * key of ENCRYPTION_KEY signs; all of its keys are accepted, so that tokens survive a rotation.
+ */
+export class SessionTokens {
+  readonly #signingKeys: Buffer[];
+
+  constructor(encryptionKeys: Buffer[]) {
+    // Derived keys, as for download links: a flaw in one use must not endanger the others.
+    this.#signingKeys = encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'session-token', 32)));
+  }
+
+  sign({ keyId, sessionId, scopes, actor, expiresAt }: SessionToken): string {
+    const claims: Claims = [keyId, sessionId, [...scopes], actor, expiresAt];
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
+    return `${TOKEN_PREFIX}${payload}.${signature(payload, this.#signingKeys[0]!)}`;
+  }
+
+  /** Reads a token; null if it is malformed, altered or expired. Its key can be revoked: the caller looks it up. */
+  verify(token: string, now = Date.now()): SessionToken | null {
+    if (token.length > MAX_TOKEN_LENGTH) return null;
+    const [, payload, given] = /^sst_([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/.exec(token) ?? [];
+    if (payload === undefined || given === undefined) return null;
+    // The text is compared, not its bytes: the last character of base64 has bits that decoding ignores.
+    if (!this.#signingKeys.some((key) => isSameText(given, signature(payload, key)))) return null;
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
+    const [keyId, sessionId, scopes, actor, expiresAt] = claims;
+    return expiresAt <= now ? null : { keyId, sessionId, scopes: new Set(scopes), actor, expiresAt };
+  }
+}
+
+/** What a scope gives beyond the permissions that it needs, if the key has them: only who may approve calls can pass that on. */
+const PASSED_ON: Partial<Record<TokenScope, readonly Scope[]>> = { answer: ['approvals:write'] };
+
+/** The permissions of the key that a token carries on: those that its scopes stand for, as far as the key has them. */
+export function permissionsOf(token: SessionToken, key: { scopes: ReadonlySet<string> }): Set<string> {
+  const named = [...token.scopes].flatMap<string>((scope) => [...TOKEN_SCOPES[scope], ...(PASSED_ON[scope] ?? [])]);
+  return new Set(named.filter((permission) => key.scopes.has(permission)));
+}
+
+function signature(payload: string, key: Buffer): string {
+  return createHmac('sha256', key).update(payload).digest('base64url');
+}
+
+function isSameText(a: string, b: string): boolean {
+  return timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
