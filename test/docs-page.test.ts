@@ -21,7 +21,7 @@ describe('/docs in a browser', function () {
   let service: TestService;
   const profile = mkdtempSync(join(tmpdir(), 'chromium-'));
   before(async function () {
-    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:docs-page');
+    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check -- docs-page');
     service = await startService();
   });
   after(async () => {

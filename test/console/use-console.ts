@@ -14,7 +14,7 @@ export function useConsole(options: () => FaultSystemOptions = () => ({})): {
   browser: ConsoleBrowser;
 } {
   before(function () {
-    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check:console');
+    if (!process.env.CHROMIUM) skip(this, 'needs Chromium: npm run check -- console');
   });
   const system = use(
     () => startFaultSystem(options()),

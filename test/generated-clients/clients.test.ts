@@ -35,7 +35,7 @@ describe('clients that generators make from the OpenAPI document', function () {
   let folder: string;
   let serverId: string;
   before(async function () {
-    if (bin === undefined) skip(this, 'needs Python and Go: npm run check:openapi-clients');
+    if (bin === undefined) skip(this, 'needs Python and Go: npm run check -- openapi-clients');
     folder = await mkdtemp(join(tmpdir(), 'openapi-clients-'));
     await writeFile(join(folder, 'openapi.json'), JSON.stringify(openApiDocument(routes)));
     const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });

@@ -18,7 +18,7 @@ const TURNS = 24;
 const AT_ONCE = 6;
 
 /**
- * `npm run check:cluster`, run by hand: it needs a Prometheus (Debian has one). Two API and two worker processes behind a
+ * `npm run check -- cluster`, run by hand: it needs a Prometheus (Debian has one). Two API and two worker processes behind a
  * load balancer, as in production, with the alert rules of deploy/prometheus.
  */
 describe('two API and two worker processes', function () {

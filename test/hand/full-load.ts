@@ -1,5 +1,5 @@
 /**
- * `npm run check:full-load -- --minutes 60`: one worker with all its slots in use, its event loop and its pool of Postgres
+ * `npm run check -- full-load --minutes 60`: one worker with all its slots in use, its event loop and its pool of Postgres
  * connections always behind: long answers in large conversations, a tool call with a large input in each turn, and every minute
  * its main thread reads JSON for longer than a lease lasts. An API process leads, so that it could declare the worker dead.
  * Prints how close the lease came to its end, and fails if it ended once, or if a model call was made twice. Takes

@@ -1,5 +1,5 @@
 /**
- * `npm run check:open-questions`: what the open questions of one project cost the others. Prints the time of another project's turns
+ * `npm run check -- open-questions`: what the open questions of one project cost the others. Prints the time of another project's turns
  * with one tool call, and of its lists: alone, beside 139 calls that each wait for a person, beside 50 turns with 20 open questions each, and while
  * these are answered. Then the bytes of `agent.requires_action` of one call that asks as much as it may, and how long answers to
  * a form of 1,000 fields take, with another project's reads beside them. One API and one worker, with the defaults but without the rate

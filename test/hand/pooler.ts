@@ -12,7 +12,7 @@ import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 const TURNS = 40;
 
 /**
- * `npm run check:pooler`, run by hand: it needs a PgBouncer of 1.21 or later (PGBOUNCER names it, else PATH). API and worker
+ * `npm run check -- pooler`, run by hand: it needs a PgBouncer of 1.21 or later (PGBOUNCER names it, else PATH). API and worker
  * go through it in transaction mode, with fewer connections to Postgres than they open to it; LISTEN goes past it.
  */
 describe('the service behind a pooler', function () {

@@ -1,5 +1,5 @@
 /**
- * `npm run check:real-cluster -- --minutes 5`: a worker that holds 200 model calls is killed. Then two API and four worker
+ * `npm run check -- real-cluster --minutes 5`: a worker that holds 200 model calls is killed. Then two API and four worker
  * processes run turns all the time, and every 20 s a worker is killed and started again 5 s later. Then the checker judges.
  * Prints how long it took until the calls of a killed worker ran on another one; fails when anything was lost or came
  * twice. The Temporal server has Postgres persistence and 128 shards; `--temporal dev` takes the development server,

@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 const BURST_MS = 15_000;
 
 /**
- * `npm run check:schedules`, run by hand: one project has 100 schedules of every minute. Prints how long another project's
+ * `npm run check -- schedules`, run by hand: one project has 100 schedules of every minute. Prints how long another project's
  * turns and webhooks take before and meanwhile, and how late its own schedule and the others are.
  */
 describe(`beside ${SCHEDULES} schedules of every minute of another project`, function () {

@@ -1,5 +1,5 @@
 /**
- * `npm run check:waiting-tasks`: what open tasks of one project cost another project. Turns of one or two projects wait for
+ * `npm run check -- waiting-tasks`: what open tasks of one project cost another project. Turns of one or two projects wait for
  * tasks whose server asks to be polled each second; beside them another project sends plain messages. Prints the times of
  * these turns, the polls a second, and the CPU time of the service, before, with, and after the tasks.
  */

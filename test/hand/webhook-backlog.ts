@@ -7,7 +7,7 @@ const SAMPLES = 20;
 const DRAIN_MS = 15_000;
 
 /**
- * `npm run check:webhook-backlog`, run by hand: one project has a million deliveries to a receiver, fast or hanging. Prints
+ * `npm run check -- webhook-backlog`, run by hand: one project has a million deliveries to a receiver, fast or hanging. Prints
  * how long another project's deliveries and turns take beside it, and how fast one worker sends the backlog.
  */
 describe(`beside ${BACKLOG} deliveries of another project`, function () {

@@ -7,7 +7,7 @@ const SAMPLES = 20;
 const MAX_MS = 60_000;
 
 /**
- * `npm run check:webhook-retries`, run by hand: one project sends 100,000 failed deliveries again, to a receiver that
+ * `npm run check -- webhook-retries`, run by hand: one project sends 100,000 failed deliveries again, to a receiver that
  * answers or hangs. Prints how long another project's first attempts, retries and turns take before and meanwhile.
  */
 describe(`beside ${FAILED} failed deliveries that another project sends again`, function () {

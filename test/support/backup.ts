@@ -28,7 +28,7 @@ const execute = promisify(execFile);
 
 /**
  * Saves the database as operators do: with pg_dump where PG_BIN names a folder with Postgres' client programs (`npm run
- * check:restore`), else by a base backup, the copy of a running cluster that snapshots of managed databases and
+ * check -- restore`), else by a base backup, the copy of a running cluster that snapshots of managed databases and
  * point-in-time recovery rest on; that takes a connection and nothing else.
  */
 export function takeBackup(postgres: TestPostgres): Promise<Backup> {

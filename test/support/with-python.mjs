@@ -10,21 +10,21 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** The tests find a file or folder of the environment, whose programs are in `bin`, by `variable`. */
 const SUITES = {
-  /** `npm run test:mcp-python`. Tasks are experimental in this series, and gone from the next one. */
+  /** `npm run check -- mcp-python`. Tasks are experimental in this series, and gone from the next one. */
   'mcp-python': {
     package: 'mcp==1.30.0',
     variable: 'MCP_PYTHON',
     path: (bin) => join(bin, 'python'),
     tests: ['test/activities/tools/mcp/python.test.ts', 'test/turns/python-servers.test.ts'],
   },
-  /** `npm run check:schemathesis`: throws what it generates from the OpenAPI document at a live service. */
+  /** `npm run check -- schemathesis`: throws what it generates from the OpenAPI document at a live service. */
   schemathesis: {
     package: 'schemathesis==4.32.5',
     variable: 'SCHEMATHESIS',
     path: (bin) => join(bin, 'schemathesis'),
     tests: ['test/api/http/schemathesis.test.ts'],
   },
-  /** `npm run check:openapi-clients`: makes clients from the OpenAPI document and uses them. Needs Go as well. */
+  /** `npm run check -- openapi-clients`: makes clients from the OpenAPI document and uses them. Needs Go as well. */
   'openapi-clients': {
     package: 'openapi-python-client==0.29.1 datamodel-code-generator==0.89.0',
     variable: 'OPENAPI_CLIENTS',
@@ -32,7 +32,7 @@ const SUITES = {
     tests: ['test/generated-clients/clients.test.ts'],
   },
   /**
-   * `npm run check:restore`: rehearses the restore of a dump that pg_dump makes (`npm run test:faults` rehearses a base
+   * `npm run check -- restore`: rehearses the restore of a dump that pg_dump makes (`npm run test:faults` rehearses a base
    * backup). The client programs must not be older than the embedded Postgres; PG_BIN can name a folder that has them.
    */
   'pg-client': {

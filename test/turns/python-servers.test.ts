@@ -13,7 +13,7 @@ describe('turns with servers of the Python SDK', () => {
   const serverIds: string[] = [];
 
   before(async function () {
-    if (process.env.MCP_PYTHON === undefined) skip(this, 'needs the Python SDK; npm run test:mcp-python');
+    if (process.env.MCP_PYTHON === undefined) skip(this, 'needs the Python SDK; npm run check -- mcp-python');
     const ports = [await freePort(), await freePort()];
     stops.push(await startPythonServer('server.py', ports[0]!), await startPythonServer('tasks.py', ports[1]!));
     service = await startTurnService({ config: { mcpAllowedHosts: ports.map((port) => `127.0.0.1:${port}`) } });

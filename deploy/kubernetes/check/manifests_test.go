@@ -1,5 +1,5 @@
 // Creates everything in deploy/kubernetes on a real API server of Kubernetes, with the definitions of the Gateway API and KEDA
-// installed, and a pod from each template: what the server refuses here, a cluster refuses too. Run by hand: npm run check:manifests
+// installed, and a pod from each template: what the server refuses here, a cluster refuses too. Run by hand: npm run check -- manifests
 package manifests
 
 import (

@@ -27,7 +27,7 @@ describe('schemathesis', function () {
   let service: TurnService;
   const folder = mkdtempSync(join(tmpdir(), 'schemathesis-'));
   before(async function () {
-    if (!process.env.SCHEMATHESIS) skip(this, 'needs Python: npm run check:schemathesis');
+    if (!process.env.SCHEMATHESIS) skip(this, 'needs Python: npm run check -- schemathesis');
     service = await startTurnService();
   });
   after(async () => {

@@ -1,5 +1,5 @@
 /**
- * `npm run check:docs-page`, `npm run check:console`: runs a test file that needs a browser, with Chromium (CHROMIUM, else
+ * `npm run check -- docs-page`, `npm run check -- console`: runs a test file that needs a browser, with Chromium (CHROMIUM, else
  * the one on the PATH). `npm test` only says that it skips it, and so does this where there is no browser.
  */
 import { spawnSync } from 'node:child_process';

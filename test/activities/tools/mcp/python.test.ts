@@ -17,7 +17,7 @@ describe('a server of the Python SDK', () => {
   };
 
   before(async function () {
-    if (process.env.MCP_PYTHON === undefined) skip(this, 'needs the Python SDK; npm run test:mcp-python');
+    if (process.env.MCP_PYTHON === undefined) skip(this, 'needs the Python SDK; npm run check -- mcp-python');
     port = await freePort();
     calls = mcpCalls({ hosts: [`127.0.0.1:${port}`] });
     row = calls.row('python', `http://127.0.0.1:${port}/mcp`);
