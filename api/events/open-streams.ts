@@ -3,8 +3,8 @@ import type { DataSource } from 'typeorm';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { openStreams } from '../../src/platform/metrics.js';
-import { liveKeyIds } from '../../src/projects/api-keys.js';
-import type { Caller } from '../http/core/operation.js';
+import { liveKeyIds, type LiveKey } from '../../src/projects/api-keys.js';
+import type { SessionToken } from '../../src/projects/session-token.js';
 import type { SseConnection } from './sse-connection.js';
 
 const TICK_MS = 1000;
@@ -13,7 +13,7 @@ const RETRY_AFTER_SECONDS = '5';
 /** Open streams of all tokens of a session in this process (docs/contract.md §16). */
 const MAX_TOKEN_STREAMS = 10;
 
-type StreamOwner = Pick<Caller, 'keyId' | 'projectId' | 'token'>;
+type StreamOwner = Pick<LiveKey, 'keyId' | 'projectId'> & { token: SessionToken | null };
 
 export class OpenStream {
   readonly #controller = new AbortController();
