@@ -82,7 +82,7 @@ export const WORKER = {
   MODEL_RETRY_SECONDS: { type: 'number', default: 300, minimum: 0,
     description: 'how long a model that is away, overloaded or rate limited is tried again, from the first failure of a call; 0: not at all' },
   FALLBACK_AFTER_SECONDS: { type: 'number', default: 30, minimum: 0,
-    description: 'the same while the session has another model in `fallback_model_ids`: then its turn goes on with that one' },
+    description: 'the same while the session has another model in `fallback_model_ids`: then its turn continues with that model' },
   MODEL_IDLE_SECONDS: { ...seconds, default: 90, description: 'idle timeout of a model' },
   TOOL_TIMEOUT_SECONDS: { ...seconds, default: 300, description: 'idle timeout of a tool' },
   WEBHOOK_DELIVERIES: { ...onOff, default: 'on',
