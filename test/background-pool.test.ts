@@ -19,7 +19,7 @@ describe('the connections for background work', () => {
     return rows[0];
   };
 
-  it('let the leader keep its lease while requests wait for locks on all others', async () => {
+  it('the connections for background work let the leader keep its lease while requests wait for locks on all others', async () => {
     await eventually('the process leads', async () => (await lease('-infinity')) !== undefined);
     const { since } = (await lease('-infinity'))!;
     const blocker = service.db.createQueryRunner();

@@ -20,11 +20,11 @@ describe('the Grafana dashboard', () => {
   const metrics = new Map((registry.getMetricsAsArray() as unknown as Metric[]).map((metric) => [metric.name, metric]));
   const { panels } = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: Panel[] };
 
-  it('is made from the table of metrics; if this fails: npm run dashboard', () => {
+  it('the Grafana dashboard is made from the table of metrics; if this fails: npm run dashboard', () => {
     expect(readFileSync(DASHBOARD, 'utf8')).to.equal(dashboardText());
   });
 
-  it('asks for metrics that exist, with the series and labels that they have', () => {
+  it('the Grafana dashboard asks for metrics that exist, with the series and labels that they have', () => {
     const series: Record<string, RegExp> = {
       counter: /^rate\(\w+\[/,
       histogram: /^rate\(\w+_bucket\[/,
@@ -45,7 +45,7 @@ describe('the Grafana dashboard', () => {
     }
   });
 
-  it('has one panel for each metric, without overlaps', () => {
+  it('the Grafana dashboard has one panel for each metric, without overlaps', () => {
     const own = [...metrics.keys()].filter((name) => !/^(process|nodejs)_/.test(name));
     expect(panels.map(({ title }) => title)).to.include.members(own);
     for (const field of [panels.map(({ id }) => id), panels.map(({ title }) => title)]) {

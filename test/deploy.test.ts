@@ -37,7 +37,7 @@ function environmentOf(command: string): string {
 }
 
 describe('deployment files', () => {
-  it('start each process that holds large buffers with settings that give their memory back', () => {
+  it('deployment files start each process that holds large buffers with settings that give their memory back', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const entrypoint = 'exec sh deploy/image/entrypoint.sh';
     for (const command of [
@@ -54,7 +54,7 @@ describe('deployment files', () => {
     }
   });
 
-  it('have a paragraph in the runbook for each alert, and no other', () => {
+  it('deployment files have a paragraph in the runbook for each alert, and no other', () => {
     const headings = [...read('docs/operations/runbook.md').matchAll(/^## (\w+)\n\S/gm)].map(([, name]) => name);
     expect(headings).to.deep.equal(rules.map(({ alert }) => alert));
   });
@@ -70,7 +70,7 @@ describe('deployment files', () => {
       .filter((line) => line.startsWith('| `'));
   const namedIn = (cell: string): string[] => [...cell.matchAll(/`(\w+)(?:\{[^`]*)?`/g)].map(([, name]) => name!);
 
-  it('have a row in the runbook for each gauge, which names a paragraph', () => {
+  it('deployment files have a row in the runbook for each gauge, which names a paragraph', () => {
     const rows = rowsOf('docs/operations/runbook.md').map((line) => line.split(' | '));
     const gauges = own.filter(({ type }) => type === 'gauge').map(({ name }) => name);
     expect(rows.flatMap(([gauge]) => namedIn(gauge!)).sort()).to.deep.equal(gauges.sort());
@@ -83,17 +83,17 @@ describe('deployment files', () => {
     }
   });
 
-  it('have a row in the page about metrics for each metric', () => {
+  it('deployment files have a row in the page about metrics for each metric', () => {
     const described = rowsOf('docs/operations/observing.md').flatMap((line) => namedIn(line.split(' | ')[0]!));
     for (const { name } of own) expect(described, name).to.include(name);
   });
 
-  it('alert on a fleet, a leader or a Temporal that is not there to count', () => {
+  it('deployment files alert on a fleet, a leader or a Temporal that is not there to count', () => {
     const absent = rules.flatMap(({ expr }) => [...expr.matchAll(/absent\((.*?)\)/g)].map(([, what]) => what));
     expect(absent).to.deep.equal(['up{job="api"}', 'up{job="worker"}', 'turns_open', 'task_queue_backlog_tasks']);
   });
 
-  it('ask only for metrics that exist', () => {
+  it('deployment files ask only for metrics that exist', () => {
     const names = registry.getMetricsAsArray().map(({ name }) => name);
     const inRules = rules
       .map(({ expr }) => expr.replaceAll(/\bby \(.*?\)|\{.*?\}|\bhistogram_quantile\b/g, ''))
@@ -108,7 +108,7 @@ describe('deployment files', () => {
     }
   });
 
-  it('are YAML, give processes longer than they take to drain, and no rights', () => {
+  it('deployment files are YAML, give processes longer than they take to drain, and no rights', () => {
     for (const file of readdirSync(new URL('deploy/kubernetes/', root)).filter((name) => name.endsWith('.yaml'))) {
       for (const document of parseAllDocuments(read(`deploy/kubernetes/${file}`))) {
         expect(document.errors).to.deep.equal([]);
@@ -119,7 +119,7 @@ describe('deployment files', () => {
     }
   });
 
-  it('give the migration its own database login alone', () => {
+  it('deployment files give the migration its own database login alone', () => {
     const [job] = parseAllDocuments(read('deploy/kubernetes/migrate.yaml'));
     const pod = (job!.getIn(['spec', 'template', 'spec']) as { toJSON(): Pod }).toJSON();
     const [container] = pod.containers;
@@ -139,7 +139,7 @@ describe('deployment files', () => {
         : [],
     );
 
-  it('let the load balancer and its health checks in, and no other network', () => {
+  it('deployment files let the load balancer and its health checks in, and no other network', () => {
     const { ingress } = policy('api');
     for (const range of ['35.191.0.0/16', '130.211.0.0/22'])
       expect(portsFor(ingress!, range)).to.deep.equal([8080, 9464]);
@@ -153,7 +153,7 @@ describe('deployment files', () => {
     expect(portsFor(policy('worker').ingress!, '35.191.0.0/16')).to.deep.equal([]);
   });
 
-  it('let pods out to public addresses, the metadata server and Postgres in its range alone', () => {
+  it('deployment files let pods out to public addresses, the metadata server and Postgres in its range alone', () => {
     const { egress, podSelector } = policy('egress');
     expect(podSelector.matchExpressions![0]!.values).to.deep.equal(['api', 'worker']);
     const [everywhere] = egress!.flatMap(({ to }) => to ?? []);
@@ -165,7 +165,7 @@ describe('deployment files', () => {
     expect(policy('migrate').egress!.filter(({ to }) => to === undefined)).to.have.length(1);
   });
 
-  it('drain for as long as the load balancer still sends requests, and scale each build by its own work', () => {
+  it('deployment files drain for as long as the load balancer still sends requests, and scale each build by its own work', () => {
     const [api] = documents('api');
     const pod = (api!.spec as { template: { spec: Pod } }).template.spec;
     const preStop = pod.containers[0]!.lifecycle!.preStop.sleep.seconds;
@@ -180,7 +180,7 @@ describe('deployment files', () => {
     for (const query of queries) expect(query).to.contain('build="BUILD"');
   });
 
-  it('make the rules of Managed Prometheus from the same alerts', () => {
+  it('deployment files make the rules of Managed Prometheus from the same alerts', () => {
     const made = parse(
       execFileSync('sh', [fileURLToPath(new URL('deploy/kubernetes/rules.sh', root))], { encoding: 'utf8' }),
     );

@@ -35,7 +35,7 @@ describe('/docs in a browser', function () {
     return { out, log };
   };
 
-  it('shows every operation, and asks for nothing that its policy forbids', async () => {
+  it('/docs in a browser shows every operation, and asks for nothing that its policy forbids', async () => {
     const { out, log } = await chromium('--dump-dom', `${service.url}/docs`);
     for (const [, path, , , { id, summary }] of routes) {
       expect(out, id).to.contain(`data-path="${path}"`);
@@ -44,7 +44,7 @@ describe('/docs in a browser', function () {
     expect(log).to.not.match(/Content Security Policy|Refused to|Uncaught|net::ERR/);
   });
 
-  it('can be looked at', async () => {
+  it('/docs in a browser can be looked at', async () => {
     const picture = process.env.DOCS_PAGE_PICTURE || join(tmpdir(), 'agent-session-service-docs.png');
     await chromium(`--screenshot=${picture}`, `${service.url}/docs`);
     expect(statSync(picture).size).to.be.greaterThan(50_000);

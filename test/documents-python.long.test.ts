@@ -41,7 +41,7 @@ describe('the code in docs/python.md runs', () => {
       this.stdin!.end(code);
     }) as unknown as ChildProcessByStdio<null, Readable, null>;
 
-  it('sends its message once and reads its turn whole, through lost answers and cut streams', async () => {
+  it('the code in docs/python.md sends its message once and reads its turn whole, through lost answers and cut streams', async () => {
     const [calls, streams] = await blocks('docs/python.md', 'python');
     service.model.on(/Write 40 words/, answer(WORDS));
     const before = (await service.db.query('SELECT FROM turns')).length;
@@ -69,7 +69,7 @@ describe('the code in docs/python.md runs', () => {
     expect(end).to.match(/^turn\.completed \{'input_tokens': \d+, 'output_tokens': \d+\}$/);
   });
 
-  it('resumes a stream inside of a message, without losing or repeating a word', async () => {
+  it('the code in docs/python.md resumes a stream inside of a message, without losing or repeating a word', async () => {
     const [calls, streams] = await blocks('docs/python.md', 'python');
     // The answer ends when the last connection is there: resuming needs the deltas of a running turn.
     const rest = service.model.gate();
@@ -96,7 +96,7 @@ for frame_id, event in stream("${session}"):
     expect(proxy.faults).to.deep.equal([]);
   });
 
-  it('receives a webhook once, and refuses what was not signed', async () => {
+  it('the code in docs/python.md receives a webhook once, and refuses what was not signed', async () => {
     const hooks = webhookCalls(service.api, `http://127.0.0.1:${port}/`);
     const { id, secret } = await hooks.create();
     const [, , code] = await blocks('docs/python.md', 'python');

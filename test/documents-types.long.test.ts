@@ -54,7 +54,7 @@ function compile(folder: string, ...args: string[]): Promise<string> {
 }
 
 describe('the types of the packed client, in a project of their own', () => {
-  it('accept every example of the pages, and what users write beyond them', async () => {
+  it('the types of the packed client accept every example of the pages, and what users write beyond them', async () => {
     const all = await examples();
     expect([...all.keys()].filter((name) => name.startsWith('client-README'))).to.have.length.of.at.least(4);
     expect(all.size).to.be.at.least(8);
@@ -67,7 +67,7 @@ describe('the types of the packed client, in a project of their own', () => {
     await remove();
   });
 
-  it('accept examples/order-desk, installed as in a project of its own', async () => {
+  it('the types of the packed client accept examples/order-desk, installed as in a project of its own', async () => {
     const { folder, remove } = await installClient();
     await symlink(join(modules, '@modelcontextprotocol'), join(folder, 'node_modules', '@modelcontextprotocol'));
     await cp(join(root, 'examples/order-desk'), folder, { recursive: true });

@@ -62,7 +62,7 @@ describe('the entry script of the image', () => {
     return { code: await ended, output: output() };
   }
 
-  it('has every role that ends by itself', async () => {
+  it('the entry script of the image has every role that ends by itself', async () => {
     expect(await ran('migrate')).to.deep.equal({ code: 0, output: 'The database is up to date.\n' });
     expect(await ran('keys', 'create', '--project', 'demo')).to.include({ code: 0 });
     expect((await ran('keys', 'list', '--json')).output).to.contain('"project": "demo"');
@@ -82,7 +82,7 @@ describe('the entry script of the image', () => {
     expect(await ran('console')).to.deep.include({ code: 2 });
   });
 
-  it('names the missing setting', async () => {
+  it('the entry script of the image names the missing setting', async () => {
     const unset = { ...env, DATABASE_URL: undefined };
     for (const name of ['migrate', 'doctor', 'keys', 'maintenance', 'reencrypt']) {
       const args = { keys: ['list'], maintenance: ['storage'] }[name] ?? [];
@@ -109,12 +109,12 @@ describe('the entry script of the image', () => {
     ['api', 'PORT', 'the API listens'],
     ['worker', 'METRICS_PORT', 'worker started'],
   ] as const) {
-    it(`gives SIGTERM on to the ${name}, which ends well`, async () => {
+    it(`the entry script of the image gives SIGTERM on to the ${name}, which ends well`, async () => {
       const port = String(await freePort());
       await terminateAfter(started, launch('sh', ['deploy/image/entrypoint.sh', name], { [variable]: port }));
     });
 
-    it(`starts the ${name} through a link to the checkout`, async () => {
+    it(`the entry script of the image starts the ${name} through a link to the checkout`, async () => {
       const link = join(dir, `checkout-${name}`);
       symlinkSync(fileURLToPath(root), link);
       const main = join(link, name === 'api' ? 'dist/api/main.js' : 'dist/activities/main.js');
@@ -124,7 +124,7 @@ describe('the entry script of the image', () => {
     });
   }
 
-  it('ends a worker that still waits for Temporal', async () => {
+  it('the entry script of the image ends a worker that still waits for Temporal', async () => {
     const worker = launch('sh', ['deploy/image/entrypoint.sh', 'worker'], { TEMPORAL_ADDRESS: '127.0.0.1:9' });
     await terminateAfter('Temporal is unreachable', worker);
   });

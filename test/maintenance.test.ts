@@ -46,7 +46,7 @@ describe('maintenance', () => {
     return info.recentActions.map(({ action }) => action.workflow);
   }
 
-  it('is scheduled at the worker’s start, once, and stays paused for whoever paused it', async () => {
+  it('maintenance is scheduled at the worker’s start, once, and stays paused for whoever paused it', async () => {
     const id = maintenanceScheduleId(service.config.taskQueue, 'storage');
     await eventually('the schedule exists', () =>
       client.schedule
@@ -70,7 +70,7 @@ describe('maintenance', () => {
     await ensureMaintenanceSchedules(client, service.config, log);
   });
 
-  it('deletes old sessions, purges deleted ones with turns and events, and leaves their files', async () => {
+  it('maintenance deletes old sessions, purges deleted ones with turns and events, and leaves their files', async () => {
     const { db } = service;
     const [old, deleted, fresh] = [await service.session(), await service.session(), await service.session()];
     for (const id of [old, deleted, fresh]) {
@@ -101,7 +101,7 @@ describe('maintenance', () => {
     expect(await metricsText()).to.match(/maintenance_items_total\{task="purge-sessions",item="turns"\} 2/);
   });
 
-  it('removes old idempotency records in bounded steps', async () => {
+  it('maintenance removes old idempotency records in bounded steps', async () => {
     const { db } = service;
     await db.query(
       `INSERT INTO idempotency_records (project_id, path, key, request_hash, created_at)
@@ -112,7 +112,7 @@ describe('maintenance', () => {
     expect(await count(`idempotency_records WHERE path = '/x'`)).to.equal(1200);
   });
 
-  it('removes objects that nothing has owned for longer than the grace, and no others', async () => {
+  it('maintenance removes objects that nothing has owned for longer than the grace, and no others', async () => {
     const storage = await openStorage(service.config);
     const old = new Date(Date.now() - 25 * 3_600_000);
     const put = async (key: string): Promise<void> => {
@@ -132,7 +132,7 @@ describe('maintenance', () => {
     expect(await metricsText()).to.contain('maintenance_items_total{task="storage",item="removedObjects"} 2');
   });
 
-  it('counts a step that fails, and sends no content to Temporal', async () => {
+  it('maintenance counts a step that fails, and sends no content to Temporal', async () => {
     const storage = await openStorage(service.config);
     const log = createLogger('silent', 'test');
     const db = { transaction: () => Promise.reject(new Error('secret')) } as unknown as typeof service.db;

@@ -33,7 +33,7 @@ describe('the metrics of turns', () => {
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
-  it('count open turns without reading those that have ended', async () => {
+  it('the metrics of turns count open turns without reading those that have ended', async () => {
     const plan = await service.db.transaction(async (tx) => {
       await tx.query('SET LOCAL enable_seqscan = off');
       return tx.query<object[]>(`EXPLAIN ${OPEN_TURNS}`);
@@ -43,7 +43,7 @@ describe('the metrics of turns', () => {
       .and.match(/turns_pkey/);
   });
 
-  it('count turns, model calls, tools, tokens, retries and lag, and name no project', async () => {
+  it('the metrics of turns count turns, model calls, tools, tokens, retries and lag, and name no project', async () => {
     const { model } = service;
     model.on(
       /Use a tool/,
@@ -96,7 +96,7 @@ describe('the metrics of turns', () => {
     }
   }
 
-  it('measure how long a cancel took, and how many turns are open', async () => {
+  it('the metrics of turns measure how long a cancel took, and how many turns are open', async () => {
     const gate = new Gate();
     service.model.on(/Wait here/, text('never mind', { before: { 0: wait(gate) } }));
     const sessionId = await service.session();
@@ -116,7 +116,7 @@ describe('the metrics of turns', () => {
     expect(await sample('turns_open', { state: 'running' })).to.equal(0);
   });
 
-  it('hold the Temporal SDK’s own', async () => {
+  it('the metrics of turns hold the Temporal SDK’s own', async () => {
     const text = await scrape();
     expect(valueIn(text, 'temporal_workflow_completed_total', {})).to.be.greaterThan(0);
     for (const worker_type of ['WorkflowWorker', 'ActivityWorker']) {
@@ -127,7 +127,7 @@ describe('the metrics of turns', () => {
     expect(valueIn(text, 'temporal_request_total', {})).to.be.greaterThan(0);
   });
 
-  it('measure saturation, in the process that leads', async () => {
+  it('the metrics of turns measure saturation, in the process that leads', async () => {
     const text = await scrape();
     for (const type of ['workflow', 'activity']) {
       expect(valueIn(text, 'task_queue_backlog_tasks', { type })).to.equal(0);
@@ -144,7 +144,7 @@ describe('the metrics of turns', () => {
     expect(valueIn(text, 'workflow_calls_total', { outcome: 'ok' })).to.be.greaterThan(0);
   });
 
-  it('leave out a source that does not answer', async () => {
+  it('the metrics of turns leave out a source that does not answer', async () => {
     addMetricsSource(() => Promise.reject(new Error('away')));
     expect(await metricsText()).to.contain('turns_ended_total');
   });

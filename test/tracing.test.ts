@@ -46,7 +46,7 @@ describe('traces', () => {
     await receiver.close();
   });
 
-  it('go on where the reconciler starts a turn that was not started', async () => {
+  it('traces go on where the reconciler starts a turn that was not started', async () => {
     const sessionId = await service.session();
     const [session] = await service.db.query<{ project_id: string }[]>(
       'SELECT project_id FROM sessions WHERE id = $1',
@@ -63,7 +63,7 @@ describe('traces', () => {
     await eventually('the trace has the start', () => /^StartWorkflow:turn/m.test(receiver.tree(traceId)));
   });
 
-  it('take no trace and no baggage from a client, unless a setting trusts it', async () => {
+  it('traces take no trace and no baggage from a client, unless a setting trusts it', async () => {
     const traceId = randomBytes(16).toString('hex');
     const headers = { traceparent: `00-${traceId}-${randomBytes(8).toString('hex')}-01`, baggage: 'tenant=smuggled' };
     const send = async (api: typeof service.api): Promise<{ trace: string; started: string }> => {
@@ -90,7 +90,7 @@ describe('traces', () => {
     expect(trusted.started).to.contain(traceId).and.not.contain('smuggled');
   });
 
-  it('are one per turn, from the request to the model and the MCP call', async () => {
+  it('traces are one per turn, from the request to the model and the MCP call', async () => {
     const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'web', url: mcp.url });
     service.model.on(/Look it up/, [thinking('Search.'), toolUse('mcp__web__search', {})], text('Found.'));
     const sessionId = await service.session({ mcp_servers: [server.id] });
@@ -166,7 +166,7 @@ describe('traces', () => {
       expect(headers, 'to others').to.not.have.any.keys('traceparent', 'tracestate', 'baggage');
   });
 
-  it('are off unless the standard variables name a receiver', () => {
+  it('traces are off unless the standard variables name a receiver', () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' };
     expect(isTracingConfigured(endpoint)).to.equal(true);
     expect(isTracingConfigured({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' })).to.equal(true);

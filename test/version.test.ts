@@ -5,7 +5,7 @@ import { VERSION } from '../src/platform/version.js';
 const read = (path: string): string => readFileSync(new URL(path, new URL('../', import.meta.url)), 'utf8');
 
 describe('the version', () => {
-  it('is one number: of the service, its client, the OpenAPI document and the changelog', () => {
+  it('the version is one number: of the service, its client, the OpenAPI document and the changelog', () => {
     for (const file of ['package.json', 'package-lock.json', 'client/package.json']) {
       expect((JSON.parse(read(file)) as { version: string }).version, file).to.equal(VERSION);
     }

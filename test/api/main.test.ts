@@ -25,7 +25,7 @@ describe('the end of an API process', () => {
   };
   const body = '{"model_id":"test-model"}';
 
-  it('lets requests under way finish, and takes no new ones', async () => {
+  it('the end of an API process lets requests under way finish, and takes no new ones', async () => {
     const api = await service.anotherApi();
     const socket = await open(api);
     const idle = await open(api);
@@ -48,7 +48,7 @@ describe('the end of an API process', () => {
     idle.destroy();
   });
 
-  it('ends a stream that opens while the process drains', async () => {
+  it('the end of an API process ends a stream that opens while the process drains', async () => {
     const api = await startApi({ ...service.config, shutdownGraceSeconds: 20 }, createLogger('silent', 'test'));
     const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     const lock = service.db.createQueryRunner();
@@ -72,7 +72,7 @@ describe('the end of an API process', () => {
     expect(Date.now() - released).to.be.below(15_000);
   });
 
-  it('closes connections after the grace period', async () => {
+  it('the end of an API process closes connections after the grace period', async () => {
     const api = await startApi({ ...service.config, shutdownGraceSeconds: 0.3 }, createLogger('silent', 'test'));
     const socket = await open(api);
     socket.on('error', () => undefined);
@@ -83,7 +83,7 @@ describe('the end of an API process', () => {
     socket.destroy();
   });
 
-  it('releases its resources when the port is taken', async () => {
+  it('the end of an API process releases its resources when the port is taken', async () => {
     const port = Number(new URL(service.url).port);
     const fault: unknown = await startApi({ ...service.config, port }, createLogger('silent', 'test')).catch(
       (error: unknown) => error,

@@ -36,16 +36,16 @@ describe('the embedded Postgres for root in a closed home', () => {
     expect(realpathSync(join(dataDir, 'postgres'))).to.match(new RegExp(`^${realpathSync(sharedHome)}/data-`));
   };
 
-  it('starts where the shared folder does not exist', () =>
+  it('the embedded Postgres for root in a closed home starts where the shared folder does not exist', () =>
     startAndStop(closed('home-1'), join(open, 'var', 'lib', 'agent-session-service')));
 
-  it('starts where an earlier start has left the shared folder closed', async () => {
+  it('the embedded Postgres for root in a closed home starts where an earlier start has left the shared folder closed', async () => {
     const sharedHome = join(open, 'left-closed');
     mkdirSync(sharedHome, { mode: 0o700 });
     await startAndStop(closed('home-2'), sharedHome);
   });
 
-  it('runs a copy of binaries that it cannot reach', async () => {
+  it('the embedded Postgres for root in a closed home runs a copy of binaries that it cannot reach', async () => {
     const copy = join(open, 'copies', 'of', 'binaries');
     const { initdb } = copyBinaries(await postgresBinaries(open), copy);
     expect(execFileSync(initdb, ['--version'], { cwd: '/', encoding: 'utf8', ...user })).to.match(

@@ -251,7 +251,7 @@ describe('scripted model, validator', () => {
   };
 
   for (const [what, [over, pattern]] of Object.entries(REFUSED)) {
-    it(`refuses ${what}`, async () => {
+    it(`the validator of the scripted model refuses ${what}`, async () => {
       const { status, error } = await post(over);
       expect(status).to.equal(400);
       expect(error).to.include({ type: 'invalid_request_error' });
@@ -261,23 +261,23 @@ describe('scripted model, validator', () => {
   }
 
   for (const [what, over] of Object.entries(ACCEPTED)) {
-    it(`accepts ${what}`, async () => {
+    it(`the validator of the scripted model accepts ${what}`, async () => {
       expect(await post(over)).to.include({ status: 200 });
     });
   }
 
-  it('refuses a body that is no JSON', async () => {
+  it('the validator of the scripted model refuses a body that is no JSON', async () => {
     const response = await fetch(`${model.url}/v1/messages`, { method: 'POST', body: '{' });
     expect(response.status).to.equal(400);
   });
 
-  it('counts what it would refuse as a message without max_tokens only', async () => {
+  it('the validator of the scripted model counts what it would refuse as a message without max_tokens only', async () => {
     const path = '/v1/messages/count_tokens';
     expect(await post({ max_tokens: undefined }, path)).to.include({ status: 200 });
     expect(await post({ messages: [] }, path)).to.include({ status: 400 });
   });
 
-  it('refuses adaptive thinking whose thought was lost on the way', async () => {
+  it('the validator of the scripted model refuses adaptive thinking whose thought was lost on the way', async () => {
     model.reply([thinking('hm'), toolUse('a', {}, { id: 'toolu_lost' })]);
     await post({ thinking: { type: 'adaptive' } });
     const loop = (...content: Fields[]): Fields => messages(hi, assistant(...content), user(result('toolu_lost')));

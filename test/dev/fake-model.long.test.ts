@@ -24,7 +24,7 @@ describe('scripted model', () => {
   const ask = (content = 'hi', more: Partial<Params> = {}): Promise<Anthropic.Message> =>
     client.messages.stream(params(content, more)).finalMessage();
 
-  it('fails the request and the test when a handler throws', async () => {
+  it('the scripted model fails the request and the test when a handler throws', async () => {
     const own = await startScriptedModel();
     own.script(() => {
       throw new Error('expected something else');
@@ -40,7 +40,7 @@ describe('scripted model', () => {
   const total = ({ usage }: Anthropic.Message): number =>
     usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
 
-  it('counts like count_tokens, wherever the breakpoints are', async () => {
+  it('the scripted model counts like count_tokens, wherever the breakpoints are', async () => {
     const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'hi' }];
     const counted = await client.messages.countTokens({ model: 'm', system: system(false), messages });
     expect(counted.input_tokens).to.be.above(100);
@@ -49,7 +49,7 @@ describe('scripted model', () => {
     expect(model.counted).to.equal(1);
   });
 
-  it('writes a prefix once and reads it from then on, also when the breakpoint has moved', async () => {
+  it('the scripted model writes a prefix once and reads it from then on, also when the breakpoint has moved', async () => {
     const marked = (content: string): Anthropic.MessageParam => ({
       role: 'user',
       content: [{ type: 'text', text: content, cache_control: { type: 'ephemeral' } }],
@@ -66,7 +66,7 @@ describe('scripted model', () => {
     expect(other.usage.cache_read_input_tokens).to.be.within(100, first.usage.cache_creation_input_tokens ?? 0);
   });
 
-  it('reads no prefix that was written more than 20 blocks before the breakpoint', async () => {
+  it('the scripted model reads no prefix that was written more than 20 blocks before the breakpoint', async () => {
     const blocks = (count: number): Anthropic.ContentBlockParam[] =>
       Array.from({ length: count }, (_, at) => ({
         type: 'text',

@@ -40,7 +40,7 @@ describe('local model', () => {
     return error as InstanceType<typeof Anthropic.APIError>;
   };
 
-  it('describes itself and its commands', async () => {
+  it('the local model describes itself and its commands', async () => {
     const answer = await ask('Good morning');
     expect(textOf(answer)).to.match(/^I am the local rule-based model of this service, not an LLM/);
     expect(textOf(answer)).to.contain('Good morning').and.contain('call TOOL');
@@ -49,7 +49,7 @@ describe('local model', () => {
     expect(answer.usage.input_tokens).to.be.above(10);
   });
 
-  it('thinks when it may, and signs it', async () => {
+  it('the local model thinks when it may, and signs it', async () => {
     const { content } = await ask('hello', { thinking: { type: 'enabled', budget_tokens: 1024 } });
     expect(content.map((block) => block.type)).to.deep.equal(['thinking', 'text']);
     expect(content[0]).to.have.property('thinking').that.contains('hello');
@@ -57,14 +57,14 @@ describe('local model', () => {
     expect((await ask('hello')).content).to.have.length(1);
   });
 
-  it('calls a tool, also by the last part of its name', async () => {
+  it('the local model calls a tool, also by the last part of its name', async () => {
     const answer = await ask('please call add with {"a": "}{", "b": {"c": [1]}}');
     expect(answer.stop_reason).to.equal('tool_use');
     expect(callsOf(answer)).to.have.length(1);
     expect(callsOf(answer)[0]).to.deep.include({ name: 'mcp__calc__add', input: { a: '}{', b: { c: [1] } } });
   });
 
-  it('calls several tools at once, and others in the next step', async () => {
+  it('the local model calls several tools at once, and others in the next step', async () => {
     const content = 'call clock and mcp__calc__add with {"a":1}, then call clock with {"again": true}';
     const first = await ask(content);
     expect(callsOf(first).map((call) => call.name)).to.deep.equal(['clock', 'mcp__calc__add']);
@@ -79,7 +79,7 @@ describe('local model', () => {
     expect(callsOf(await ask('', { messages }))[0]?.input).to.deep.equal({ again: true });
   });
 
-  it('reports the results of its tools', async () => {
+  it('the local model reports the results of its tools', async () => {
     const messages: Anthropic.MessageParam[] = [
       { role: 'user', content: 'call clock' },
       { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'clock', input: {} }] },
@@ -96,12 +96,12 @@ describe('local model', () => {
     'a first message': ['what did I say before?', /your first message/],
   };
   for (const [what, [said, pattern]] of Object.entries(WORDS)) {
-    it(`answers ${what}`, async () => {
+    it(`the local model answers ${what}`, async () => {
       expect(textOf(await ask(said))).to.match(pattern);
     });
   }
 
-  it('remembers earlier messages', async () => {
+  it('the local model remembers earlier messages', async () => {
     const messages: Anthropic.MessageParam[] = [
       { role: 'user', content: 'I like tea' },
       { role: 'assistant', content: 'Good' },
@@ -110,14 +110,14 @@ describe('local model', () => {
     expect(textOf(await ask('', { messages }))).to.contain('1. "I like tea"');
   });
 
-  it('writes as many words as asked, up to max_tokens', async () => {
+  it('the local model writes as many words as asked, up to max_tokens', async () => {
     expect(textOf(await ask('write 500 words')).split(' ')).to.have.length(500);
     const cut = await ask('write 500 words', { max_tokens: 10 });
     expect(cut.stop_reason).to.equal('max_tokens');
     expect(cut.usage.output_tokens).to.equal(10);
   });
 
-  it('keeps the pace that is asked for, and waits as long as asked', async () => {
+  it('the local model keeps the pace that is asked for, and waits as long as asked', async () => {
     // A timer may end a millisecond early, and there are eleven.
     const start = performance.now();
     await ask('write 11 words at 50 words per second');
@@ -128,7 +128,7 @@ describe('local model', () => {
 
   const FAILURES = { overloaded: 529, rate_limit: 429, api: 500, invalid_request: 400 };
   for (const [name, status] of Object.entries(FAILURES)) {
-    it(`fails with ${name}`, async () => {
+    it(`the local model fails with ${name}`, async () => {
       const error = await failed(ask(`fail with ${name}`));
       expect(error.status).to.equal(status);
       expect(error.type).to.equal(`${name}_error`);
@@ -136,12 +136,12 @@ describe('local model', () => {
     });
   }
 
-  it('gives each call of the same tool its own input', async () => {
+  it('the local model gives each call of the same tool its own input', async () => {
     const calls = callsOf(await ask('call clock with {"a": "}"} and clock with {"b": {"c": 1}}'));
     expect(calls.map(({ input }) => input)).to.deep.equal([{ a: '}' }, { b: { c: 1 } }]);
   });
 
-  it('reads a long message in linear time, and writes no more words than an answer may have', async () => {
+  it('the local model reads a long message in linear time, and writes no more words than an answer may have', async () => {
     const before = process.cpuUsage();
     expect(textOf(await ask(`call clock with {"${'\\"'.repeat(150_000)}`))).to.contain('not a JSON object');
     expect(textOf(await ask('write 9999999 words', { max_tokens: 10 }))).to.have.length(40);
@@ -149,7 +149,7 @@ describe('local model', () => {
     expect(process.cpuUsage(before).user / 1000).to.be.lessThan(5000);
   });
 
-  it('counts tokens, an image by its kind and not by its base64', async () => {
+  it('the local model counts tokens, an image by its kind and not by its base64', async () => {
     const { model: name, messages } = params('write 2 words');
     const { input_tokens } = await client.messages.countTokens({ model: name, tools, messages });
     expect(input_tokens).to.be.within(20, 100);
@@ -158,7 +158,7 @@ describe('local model', () => {
     expect(usage.input_tokens).to.be.within(1600, 1700);
   });
 
-  it('answers the newest message, also after turns of the session that failed', async () => {
+  it('the local model answers the newest message, also after turns of the session that failed', async () => {
     const service = await startTurnService({ models: [...model.models] });
     try {
       const sessionId = await service.session({ model_id: 'local-rules' });
@@ -174,7 +174,7 @@ describe('local model', () => {
     }
   });
 
-  it('describes itself for MODELS_FILE and in the list of models', async () => {
+  it('the local model describes itself for MODELS_FILE and in the list of models', async () => {
     const { data } = await client.models.list();
     expect(model.models).to.have.length(1);
     expect(model.models[0]).to.include({ model: data[0]?.id, base_url: model.url, supports_thinking: true });

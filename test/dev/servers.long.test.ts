@@ -15,14 +15,14 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
 }
 
 describe('embedded servers', () => {
-  it('gives each caller a migrated database of its own', async () => {
+  it('the local set-up gives each caller a migrated database of its own', async () => {
     const databases = await Promise.all([createTestDatabase(), createTestDatabase()]);
     await query(databases[0].url, "INSERT INTO projects (id, name) VALUES ('p1', 'only here')");
     expect(await query(databases[1].url, 'SELECT * FROM projects')).to.deep.equal([]);
     await Promise.all(databases.map((database) => database.drop()));
   });
 
-  it('keeps committed data when Postgres is killed, on the same address', async () => {
+  it('the local set-up keeps committed data when Postgres is killed, on the same address', async () => {
     const postgres = await startPostgres();
     await query(postgres.url, 'CREATE TABLE kept (n int)');
     await query(postgres.url, 'INSERT INTO kept VALUES (7)');
@@ -34,7 +34,7 @@ describe('embedded servers', () => {
     await postgres.stop();
   });
 
-  it('keeps workflows over a kill of the Temporal server, on the same address', async () => {
+  it('the local set-up keeps workflows over a kill of the Temporal server, on the same address', async () => {
     const temporal = await startTemporalServer();
     const start = {
       namespace: 'default',
@@ -58,7 +58,7 @@ describe('embedded servers', () => {
     await temporal.stop();
   });
 
-  it('shares one Temporal server that has the search attributes', async () => {
+  it('the local set-up shares one Temporal server that has the search attributes', async () => {
     const connection = await Connection.connect({ address: await temporalAddress() });
     const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace: 'default' });
     expect(customAttributes).to.include.keys('ProjectId', 'SessionId', 'ModelId', 'WaitsFor');

@@ -110,7 +110,7 @@ describe('npm start', () => {
 
   after(() => running.forEach((child) => child.kill('SIGKILL')));
 
-  it('starts everything, once per DATA_DIR, and stops it on SIGTERM', async () => {
+  it('npm start starts everything, once per DATA_DIR, and stops it on SIGTERM', async () => {
     const service = await start(dataDir);
     const created = await call(service, 'POST', '/sessions', { model_id: 'local-rules' });
     expect(created.status).to.equal(201);
@@ -145,14 +145,14 @@ describe('npm start', () => {
     expect([processIdentity(pids.postgres), processIdentity(pids.temporal)]).to.deep.equal([null, null]);
   });
 
-  it('lends its database to the commands of operators while it does not run', async () => {
+  it('npm start lends its database to the commands of operators while it does not run', async () => {
     expect(await createKey(dataDir)).to.match(/^\S+\n$/);
     expect(await doctor(dataDir))
       .to.match(/^npm start does not run on/)
       .and.match(/^ok +schema/m);
   });
 
-  it('restarts with the same data, and stops on a repeated Ctrl-C', async () => {
+  it('npm start restarts with the same data, and stops on a repeated Ctrl-C', async () => {
     const service = await start(dataDir);
     expect((await call(service, 'GET', `/sessions/${session}`)).status).to.equal(200);
     const group = -service.child.pid!;
@@ -163,7 +163,7 @@ describe('npm start', () => {
     expect(code, service.output()).to.equal(0);
   });
 
-  it('restarts a server that was killed', async () => {
+  it('npm start restarts a server that was killed', async () => {
     const service = await start(dataDir);
     const { postgres, temporal } = serverPids(dataDir);
     process.kill(postgres, 'SIGKILL');
@@ -186,7 +186,7 @@ describe('npm start', () => {
     await end(service.child, () => service.child.kill('SIGKILL'));
   });
 
-  it('starts after kill -9 of it and its guard, ends the servers left behind, and finishes the interrupted turn', async () => {
+  it('npm start starts after kill -9 of it and its guard, ends the servers left behind, and finishes the interrupted turn', async () => {
     const { postgres, temporal } = orphans;
     expect([processIdentity(postgres), processIdentity(temporal)]).not.to.include(null);
     const service = await start(dataDir);
@@ -207,7 +207,7 @@ describe('npm start', () => {
     );
   });
 
-  it('refuses a port that is taken', async () => {
+  it('npm start refuses a port that is taken', async () => {
     const blocker = createServer().listen(0, '127.0.0.1');
     await once(blocker, 'listening');
     const port = (blocker.address() as AddressInfo).port;

@@ -14,7 +14,7 @@ const image = (data: string) => ({
 });
 
 describe('a request to the local model', () => {
-  it('loses the base64 of its media and nothing else, whatever its pieces', async () => {
+  it('a request to the local model loses the base64 of its media and nothing else, whatever its pieces', async () => {
     const text = fc.oneof(
       fc.string({ maxLength: 40 }),
       fc.constantFrom('"type":"base64"', '"data":"', '{"data":"a\\"b"}', '\\'),
@@ -32,7 +32,7 @@ describe('a request to the local model', () => {
     );
   });
 
-  it('is not kept with them while it arrives', async () => {
+  it('a request to the local model is not kept with them while it arrives', async () => {
     let kept = 0;
     const media = Array.from({ length: 4 }, () => image('A'.repeat(4_000_000)));
     for await (const piece of withoutMedia(inPieces(JSON.stringify(media), 65_536))) kept += piece.length;

@@ -26,7 +26,7 @@ describe('the order desk of examples/', () => {
     return output();
   };
 
-  it('goes through a kill of everything, and loses nothing and does nothing twice', async function () {
+  it('the order desk of examples/ goes through a kill of everything, and loses nothing and does nothing twice', async function () {
     this.timeout(400_000);
     const python = missingPython() === null;
     await desk.startServices();
@@ -64,7 +64,7 @@ describe('the order desk of examples/', () => {
     }
   });
 
-  it('finds everything done when it is started once more', async function () {
+  it('the order desk of examples/ finds everything done when it is started once more', async function () {
     this.timeout(120_000);
     const before = ['ledger.jsonl', 'outbox.jsonl', 'webhooks.jsonl'].map((file) => desk.lines(file));
     const out = await ended(desk.script('desk'));

@@ -58,7 +58,7 @@ describe('turns with large attachments, all at once', function () {
     return { status: response.status, body: (await response.json()) as Record<string, string> };
   };
 
-  it('are accepted, completed and sent within the budget, by a process that stays small', async function () {
+  it('many turns with large attachments are accepted, completed and sent within the budget, by a process that stays small', async function () {
     if (process.platform !== 'linux') skip(this, 'needs the /proc of Linux');
     const files: string[] = [];
     for (let number = 0; number < IMAGES; number += 1) {

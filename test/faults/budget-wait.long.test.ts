@@ -40,7 +40,7 @@ describe('a turn that waits for a larger budget', function () {
     expect(system.model.requests).to.have.length(2);
   };
 
-  it('survives kill -9 of every process, and makes each call once', async () => {
+  it('a turn that waits for a larger budget survives kill -9 of every process, and makes each call once', async () => {
     const turn = await waitingTurn();
     await system.killEverything();
     expect(await required(turn)).to.have.length(1);
@@ -48,7 +48,7 @@ describe('a turn that waits for a larger budget', function () {
     await expectPaidOnce(turn);
   });
 
-  it('takes a budget that was raised while no worker was alive, and whose signal was lost', async () => {
+  it('a turn that waits for a larger budget takes a budget that was raised while no worker was alive, and whose signal was lost', async () => {
     const turn = await waitingTurn();
     await system.workers[0]!.kill();
     await system.temporal!.kill();

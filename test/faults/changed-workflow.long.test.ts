@@ -8,7 +8,7 @@ import { useTurnService } from '../support/use.js';
 describe('a turn started by incompatible workflow code', () => {
   const service = useTurnService({ workers: 0 });
 
-  it('continues on a worker that has its code, whatever other workers do meanwhile', async () => {
+  it('a turn started by incompatible workflow code continues on a worker that has its code, whatever other workers do meanwhile', async () => {
     const temporal = await connectClient(process.env.TEST_TEMPORAL_ADDRESS!);
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Hello');

@@ -10,7 +10,7 @@ import { useFaultSystem } from '../support/use.js';
 describe('a deploy', () => {
   const system = useFaultSystem({ apis: 2, workers: 2 });
 
-  it('restarts every process under load, half of them at a time, and loses nothing', async () => {
+  it('a deploy restarts every process under load, half of them at a time, and loses nothing', async () => {
     const load = await (await prepareLoad(system))(40, { words: 60, everyMs: 100 });
     await load.underWay(4);
     const restart = async (each: RoleProcess): Promise<void> => {
@@ -21,7 +21,7 @@ describe('a deploy', () => {
     await load.verify();
   });
 
-  it('gives a model call its grace, then hands it over as a retry', async () => {
+  it('a deploy gives a model call its grace, then hands it over as a retry', async () => {
     const { model, client } = system;
     const gate = model.gate();
     model.on(/hand over/, text('never told', { before: { 0: wait(gate) } }), 'Told by another.');
@@ -44,7 +44,7 @@ describe('a deploy', () => {
     );
   });
 
-  it('ends streams after a frame, so that clients go on elsewhere', async () => {
+  it('a deploy ends streams after a frame, so that clients go on elsewhere', async () => {
     const gate = system.model.gate();
     system.model.on(/long answer/, text('one two three', { every: 0, before: { 2: wait(gate) } }));
     const turn = await system.send(await system.session(), 'long answer');
@@ -60,7 +60,7 @@ describe('a deploy', () => {
     await system.verify();
   });
 
-  it('runs turns on the build that is current, where versioning is on', async () => {
+  it('a deploy runs turns on the build that is current, where versioning is on', async () => {
     const { client } = system;
     await Promise.all(system.workers.map((worker) => worker.stop()));
     const deployment = `deployment-${system.apis[0]!.env.TASK_QUEUE}`;

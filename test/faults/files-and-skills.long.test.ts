@@ -158,7 +158,7 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     expect(objects).to.have.members(rows.map((row) => row.storage_key));
   };
 
-  it('reads its files; the user downloads the delivered file', async () => {
+  it('a turn with a skill, an attachment and a delivered file reads its files; the user downloads the delivered file', async () => {
     const work = await begin();
     await judge(work);
     expect(work.requested.map((requests) => requests.length)).to.deep.equal([1, 1, 1, 1, 1]);

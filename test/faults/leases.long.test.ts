@@ -81,7 +81,7 @@ describe('the lease of a worker', function () {
     }
   };
 
-  it('is kept while the main thread is blocked', async () => {
+  it('the lease of a worker is kept while the main thread is blocked', async () => {
     const blocker = new URL('../support/block-on-signal.mjs', import.meta.url).href;
     const worker = await addWorker({ NODE_OPTIONS: `--import ${blocker}`, BLOCK_MS: String(BLOCK_MS) });
     await addWorker();
@@ -96,7 +96,7 @@ describe('the lease of a worker', function () {
     expect(system.model.requests.length).to.equal(1);
   });
 
-  it('is kept while no connection of the pool is free', async () => {
+  it('the lease of a worker is kept while no connection of the pool is free', async () => {
     const worker = await addWorker({ DATABASE_POOL_SIZE: '2' });
     const locker = new pg.Client({ connectionString: worker.env.DATABASE_URL });
     await locker.connect();
@@ -116,7 +116,7 @@ describe('the lease of a worker', function () {
     expect(system.model.requests.length).to.equal(turns.length);
   });
 
-  it('is lost by a worker that froze: it stops its work and continues as another worker', async () => {
+  it('the lease of a worker is lost by a worker that froze: it stops its work and continues as another worker', async () => {
     const frozen = await addWorker();
     const [before] = await rowsOf(frozen);
     const { turn, open } = await streaming('frozen');
@@ -145,7 +145,7 @@ describe('the lease of a worker', function () {
     expect((await system.ended(next)).type).to.equal('turn.completed');
   });
 
-  it('shows within seconds that the last worker was killed, and at once that it drains', async () => {
+  it('the lease of a worker shows within seconds that the last worker was killed, and at once that it drains', async () => {
     const worker = await addWorker();
     await eventually('it shows', async () => (await workerState()) === 'ok');
     await worker.kill();

@@ -8,7 +8,7 @@ describe('a model that is away for 60 s, and for 200 s', function () {
   this.timeout(400_000);
   const system = useFaultSystem();
 
-  it('delays turns and fails none; attempts are counted on when every process was killed', async () => {
+  it('a model that is away for 60 s, and for 200 s delays turns and fails none; attempts are counted on when every process was killed', async () => {
     const begun = performance.now();
     const away = (seconds: number) => () =>
       performance.now() - begun < seconds * 1000 ? failure('overloaded_error') : 'Here I am.';

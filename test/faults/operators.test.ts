@@ -29,7 +29,7 @@ describe('operators', () => {
     return { sessionId, turnId, gate };
   };
 
-  it('find the turns of a project and read what each waits for', async () => {
+  it('operators find the turns of a project and read what each waits for', async () => {
     const { sessionId, turnId, gate } = await waiting();
     const handle = client.workflow.getHandle(turnId);
     const described = await describeTurn(client, turnId);

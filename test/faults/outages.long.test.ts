@@ -189,7 +189,7 @@ describe('outages', function () {
     before(async () => (standby = await startStandby(system.postgres!)));
     after(() => standby.stop());
 
-    it('delays turns until the standby takes writes, ends none of them, and repeats no tool call', async () => {
+    it('an outage of the primary Postgres delays turns until the standby takes writes, ends none of them, and repeats no tool call', async () => {
       await allReady();
       const load = await startLoad(TURNS, PACE);
       await load.underWay(TURNS);

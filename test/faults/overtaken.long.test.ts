@@ -68,13 +68,13 @@ describe('a worker that comes back after it was overtaken', () => {
   const messagesOf = async ({ sessionId }: Turn): Promise<StoredEvent[]> =>
     (await system.history(sessionId)).filter((event) => event.type !== 'user.message');
 
-  it('adds nothing to a turn that has ended', async () => {
+  it('a worker that comes back after it was overtaken adds nothing to a turn that has ended', async () => {
     const [stored, ...rest] = await messagesOf(ended);
     expect(stored).to.include({ type: 'agent.message', content: 'one two three' });
     expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
   });
 
-  it('adds nothing to a turn that continues on another worker', async () => {
+  it('a worker that comes back after it was overtaken adds nothing to a turn that continues on another worker', async () => {
     const [stored, ...rest] = await messagesOf(goingOn);
     expect(stored).to.include({ type: 'agent.message', content: 'one two three' });
     expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
@@ -82,7 +82,7 @@ describe('a worker that comes back after it was overtaken', () => {
     expect(deltas.map(({ content }) => content).join('')).not.to.include('late');
   });
 
-  it('has called its tool once, and its late result is rejected', async () => {
+  it('a worker that comes back after it was overtaken has called its tool once, and its late result is rejected', async () => {
     expect(system.mcp.calls.length).to.equal(1);
     const results = (await messagesOf(buying)).filter((event) => event.type === 'agent.tool_result');
     expect(results).to.have.length(1);

@@ -64,7 +64,7 @@ describe('the reconciler', () => {
     expect(took, title).to.be.below(limitMs + SLACK_MS);
   };
 
-  it('starts or ends each open turn within 10 s, once', async () => {
+  it('the reconciler starts or ends each open turn within 10 s, once', async () => {
     const { client } = system;
     const [terminated, cancelled] = [await running(), await running()];
     const failed = await accept();
@@ -98,7 +98,7 @@ describe('the reconciler', () => {
     await system.verify();
   });
 
-  it('restarts turns after Temporal has lost its data', async () => {
+  it('the reconciler restarts turns after Temporal has lost its data', async () => {
     const gate = system.model.gate();
     const deliver = toolUse('deliver_file', { filename: 'a.txt', content: 'A' });
     const before = steps(deliver, text('cut off', { before: { 0: wait(gate) } }));
@@ -117,7 +117,7 @@ describe('the reconciler', () => {
     await system.verify();
   });
 
-  it('ends a cancelled turn within 20 s without any worker', async () => {
+  it('the reconciler ends a cancelled turn within 20 s without any worker', async () => {
     const turn = await running();
     void system.watch(turn);
     await Promise.all(system.workers.map((worker) => worker.kill()));

@@ -27,7 +27,7 @@ describe('Temporal refuses requests', () => {
 
   const refused = async (): Promise<number> => (await sampleOf(service, REFUSED)) || 0;
 
-  it('accepts every message, completes every turn, and counts what was refused as the alert reads it', async () => {
+  it('the service, while Temporal refuses requests, accepts every message, completes every turn, and counts what was refused as the alert reads it', async () => {
     expect(readFileSync(ALERTS, 'utf8')).to.include(REFUSED);
     const before = await refused();
     const sessions: string[] = [];

@@ -183,13 +183,13 @@ describe('a backup taken under load', function () {
     }
   }
 
-  it('lets every open turn end, on an empty Temporal server', async () => {
+  it('a backup taken under load lets every open turn end, on an empty Temporal server', async () => {
     const temporal = await startTemporalServer({ persistent: false });
     await rehearse(temporal.address);
     await temporal.stop();
   });
 
-  it('lets every open turn end, on the same Temporal server, whose state is newer than the backup', () =>
+  it('a backup taken under load lets every open turn end, on the same Temporal server, whose state is newer than the backup', () =>
     rehearse(system.temporal!.address));
 });
 

@@ -31,7 +31,7 @@ describe('schedules after a restore', function () {
       AGREE_MS,
     );
 
-  it('agree with a newer Temporal: created ones are gone, deleted ones are back, a time that is due again starts', async () => {
+  it('schedules after a restore agree with a newer Temporal: created ones are gone, deleted ones are back, a time that is due again starts', async () => {
     const [kept, deleted, changed] = [await create({}), await create({}), await create({})];
     const fired = await create({ at: inSeconds(15) });
     await follows('know them', Object.fromEntries([kept, deleted, changed, fired].map(({ id }) => [id, 'version 1'])));

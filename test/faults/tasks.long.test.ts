@@ -108,7 +108,7 @@ describe('a task whose turn loses its processes', function () {
   };
 
   for (const [name, kill] of KILLS) {
-    it(`survives kill -9 of ${name}, while it works, asks, or has just finished`, async () => {
+    it(`a task whose turn loses its processes survives kill -9 of ${name}, while it works, asks, or has just finished`, async () => {
       const works = await begun();
       const finishes = await begun();
       const asks = await begun();
@@ -144,14 +144,14 @@ describe('a task whose turn loses its processes', function () {
     });
   }
 
-  it('survives kill -9 of every process while it works', async () => {
+  it('a task whose turn loses its processes survives kill -9 of every process while it works', async () => {
     const { turn, task } = await begun();
     await system.killEverything();
     await task.end('completed', 'Built.');
     await expectOne(turn, 'Built.');
   });
 
-  it('survives a server that is away for a minute', async () => {
+  it('a task whose turn loses its processes survives a server that is away for a minute', async () => {
     const { turn, task } = await begun();
     system.mcp.options.gateway = (_, res) => {
       res.writeHead(503).end();
@@ -163,7 +163,7 @@ describe('a task whose turn loses its processes', function () {
     await expectOne(turn, 'Back.');
   });
 
-  it('leaves the outcome of a direct call unknown when its worker dies while it asks', async () => {
+  it('a task whose turn loses its processes leaves the outcome of a direct call unknown when its worker dies while it asks', async () => {
     call = ({ ask }) => ask(FORM).then(() => 'ok');
     const turn = await start('deploy');
     const id = await question(turn);
@@ -179,7 +179,7 @@ describe('a task whose turn loses its processes', function () {
     expect([status, body.error.details.state]).to.deep.equal([409, 'lost']);
   });
 
-  it('lets its worker be replaced when the question of a direct call is answered', async () => {
+  it('a task whose turn loses its processes lets its worker be replaced when the question of a direct call is answered', async () => {
     call = ({ ask }) => ask(FORM).then(({ content }) => `Deployed ${String(content!.branch)}.`);
     const turn = await start('deploy');
     const id = await question(turn);
@@ -195,7 +195,7 @@ describe('a task whose turn loses its processes', function () {
     await expectOne(turn, 'Deployed main.');
   });
 
-  it('is waited for 20 s at a time by a server that does not answer', async () => {
+  it('a task whose turn loses its processes is waited for 20 s at a time by a server that does not answer', async () => {
     const { turn, task } = await begun();
     const waits: number[] = [];
     system.mcp.options.gateway = (_, res, body) => {
@@ -211,7 +211,7 @@ describe('a task whose turn loses its processes', function () {
     await expectOne(turn, 'Late.');
   });
 
-  it('is cancelled for 30 s on a server that is away, and no longer', async () => {
+  it('a task whose turn loses its processes is cancelled for 30 s on a server that is away, and no longer', async () => {
     const { turn } = await begun();
     const attempts: number[] = [];
     system.mcp.options.gateway = (_, res, body) => {

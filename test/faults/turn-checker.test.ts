@@ -78,18 +78,18 @@ const BAD: [title: string, spoil: (evidence: Evidence) => void, fault: RegExp][]
 ];
 
 describe('the checker of turns', () => {
-  it('finds nothing wrong with a good history', () => {
+  it('the checker of turns finds nothing wrong with a good history', () => {
     expect(checkTurns(good())).to.deep.equal([]);
   });
 
-  it('accepts fragments that were missed over a reconnect', () => {
+  it('the checker of turns accepts fragments that were missed over a reconnect', () => {
     const evidence = good();
     frames(evidence).splice(1, 1);
     expect(checkTurns(evidence)).to.deep.equal([]);
   });
 
   for (const [title, spoil, fault] of BAD) {
-    it(`finds ${title}`, () => {
+    it(`the checker of turns finds ${title}`, () => {
       const evidence = good();
       spoil(evidence);
       expect(checkTurns(evidence).join('\n')).to.match(fault);

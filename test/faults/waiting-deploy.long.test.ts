@@ -37,7 +37,7 @@ describe('a deploy while a turn waits', function () {
     return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId;
   };
 
-  it('moves the turn to the new build, which continues it when the answer comes', async () => {
+  it('a deploy while a turn waits moves the turn to the new build, which continues it when the answer comes', async () => {
     const old = await startBuild('build-1');
     await makeCurrent('build-1');
     system.model.on(/Go/, steps(toolUse('get_weather', {}, { id: 'toolu_1' }), 'Done.'));

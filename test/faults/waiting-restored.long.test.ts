@@ -42,7 +42,7 @@ describe('a waiting turn after a restore', function () {
     expect(system.mcp.calls).to.have.length(1);
   };
 
-  it('waits again when Temporal has lost its workflow', async () => {
+  it('a waiting turn after a restore waits again when Temporal has lost its workflow', async () => {
     const turn = await waitingTurn();
     await system.temporal!.kill();
     await system.temporal!.restart();
@@ -51,7 +51,7 @@ describe('a waiting turn after a restore', function () {
     await allowAndVerify(turn);
   });
 
-  it('restarts when its workflow waits for a call that the tables do not have', async () => {
+  it('a waiting turn after a restore restarts when its workflow waits for a call that the tables do not have', async () => {
     const turn = await waitingTurn();
     // What a backup holds that was taken before the model had answered.
     await system.db.transaction(async (tx) => {

@@ -55,7 +55,7 @@ describe('a turn that waits for answers', function () {
   };
   const callsMade = (): string[] => system.mcp.calls.map(({ name }) => name).sort();
 
-  it('survives kill -9 of every process, and runs each call once', async () => {
+  it('a turn that waits for answers survives kill -9 of every process, and runs each call once', async () => {
     const turn = await waitingTurn();
     void system.watch(turn);
     await system.killEverything();
@@ -68,7 +68,7 @@ describe('a turn that waits for answers', function () {
     expect(events.at(-1)).to.include({ type: 'turn.completed' });
   });
 
-  it('takes an answer that was stored while no worker was alive, and whose signal was lost', async () => {
+  it('a turn that waits for answers takes an answer that was stored while no worker was alive, and whose signal was lost', async () => {
     const turn = await waitingTurn();
     void system.watch(turn);
     await system.workers[0]!.kill();
@@ -82,7 +82,7 @@ describe('a turn that waits for answers', function () {
     expect((await system.history(turn.sessionId)).at(-1)).to.include({ type: 'turn.completed' });
   });
 
-  it('ends when its workflow is terminated', async () => {
+  it('a turn that waits for answers ends when its workflow is terminated', async () => {
     const turn = await waitingTurn();
     void system.watch(turn);
     await system.client.workflow.getHandle(turn.turnId).terminate('test');

@@ -27,12 +27,12 @@ async function replay(histories: { workflowId: string; history: WorkflowHistory 
 describe('kept histories', () => {
   before(() => installTemporalRuntime(createLogger('silent', 'test')));
 
-  it('replay against the workflow as it is built', async () => {
+  it('kept histories replay against the workflow as it is built', async () => {
     const faults = await replay(kept.map((name) => ({ workflowId: name, history: load(name) })));
     expect([...faults]).to.deep.equal([]);
   });
 
-  it('would not replay against a workflow that does something else', async () => {
+  it('kept histories would not replay against a workflow that does something else', async () => {
     const history = load('tools.json');
     const scheduled = history.events.find((event) => event.activityTaskScheduledEventAttributes !== undefined);
     scheduled.activityTaskScheduledEventAttributes.activityType.name = 'sendMail';

@@ -62,7 +62,7 @@ describe('doctor with a bucket', () => {
     return failed[0]!;
   }
 
-  it('checks a signed link, and reports a rejected one and an account that may not sign', async () => {
+  it('doctor with a bucket checks a signed link, and reports a rejected one and an account that may not sign', async () => {
     const { url } = emulator!;
     const bucket = { STORAGE_URL: `gs://${emulator!.bucket}/files` };
     expect((await diagnose({ ...env, ...bucket })).filter(({ ok }) => !ok)).to.deep.equal([]);

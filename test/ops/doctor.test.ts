@@ -53,7 +53,7 @@ describe('doctor', () => {
     return findings.find(({ ok }) => !ok)!;
   }
 
-  it('passes on a working service', async () => {
+  it('doctor passes on a working service', async () => {
     const findings = await diagnose(env);
     expect(findings.filter(({ ok }) => !ok)).to.deep.equal([]);
     expect(findings.map(({ part }) => part)).to.deep.equal([
@@ -75,13 +75,13 @@ describe('doctor', () => {
     expect(formatFindings(findings)).to.contain('ok    listen').and.contain('Everything answers.');
   });
 
-  it('reports an invalid configuration, and runs no other check', async () => {
+  it('doctor reports an invalid configuration, and runs no other check', async () => {
     const findings = await diagnose({ ...env, ENCRYPTION_KEY: 'x', MAX_STEPS: 'many' });
     expect(findings.map(({ part }) => part)).to.deep.equal(['configuration', 'configuration']);
     expect(formatFindings(findings)).to.contain('ENCRYPTION_KEY').and.contain('MAX_STEPS').and.contain('2 of 2 fail.');
   });
 
-  it('reports an unreachable Postgres', async () => {
+  it('doctor reports an unreachable Postgres', async () => {
     const findings = await diagnose({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' });
     const failed = findings.filter(({ ok }) => !ok);
     expect(failed.map(({ part }) => part)).to.deep.equal([
@@ -96,7 +96,7 @@ describe('doctor', () => {
     expect(failed[0]).to.have.property('remedy').that.contains('DATABASE_URL');
   });
 
-  it('says what to do about a login that Postgres refuses', async () => {
+  it('doctor says what to do about a login that Postgres refuses', async () => {
     const url = new URL(service.config.databaseUrl);
     url.password = 'other';
     const findings = await diagnose({ ...env, DATABASE_URL: url.href });
@@ -104,7 +104,7 @@ describe('doctor', () => {
     expect(detail).to.match(/^Postgres refuses the login: password authentication failed .+ Check user, password/);
   });
 
-  it('names one reason for an empty database', async () => {
+  it('doctor names one reason for an empty database', async () => {
     await service.db.query('CREATE DATABASE doctor_empty');
     const url = new URL(service.config.databaseUrl);
     url.pathname = '/doctor_empty';
@@ -117,7 +117,7 @@ describe('doctor', () => {
     expect(failed.map(({ part }) => part)).to.deep.equal(['schema', 'turns', 'encryption', 'worker']);
   });
 
-  it('reports missing migrations', async () => {
+  it('doctor reports missing migrations', async () => {
     await service.db.query('CREATE TABLE kept AS SELECT * FROM migrations ORDER BY id DESC LIMIT 1');
     await service.db.query('DELETE FROM migrations WHERE id IN (SELECT id FROM kept)');
     const finding = await only('schema');
@@ -128,7 +128,7 @@ describe('doctor', () => {
     expect(finding.detail).to.contain(name);
   });
 
-  it('reports a pooler that loses notifications', async () => {
+  it('doctor reports a pooler that loses notifications', async () => {
     // What a transaction pooler does: the session that listens is another one when the notification comes.
     await service.db.query(
       `CREATE SCHEMA away; CREATE FUNCTION away.pg_notify(text, text) RETURNS void LANGUAGE sql AS ''`,
@@ -140,7 +140,7 @@ describe('doctor', () => {
     expect(finding.remedy).to.contain('transaction pooling');
   });
 
-  it('reports turns of another Temporal namespace', async () => {
+  it('doctor reports turns of another Temporal namespace', async () => {
     const sessionId = await service.session();
     await service.db.query(
       `INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
@@ -152,7 +152,7 @@ describe('doctor', () => {
     await service.db.query(`DELETE FROM open_turns WHERE turn_id = 'turn_elsewhere'`);
   });
 
-  it('reports a PUBLIC_URL that is not registered with authorization servers', async () => {
+  it('doctor reports a PUBLIC_URL that is not registered with authorization servers', async () => {
     await service.db.query(
       `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, tools)
        SELECT 'mcp_oauth', id, 'o', 'https://o', 'OAUTH', '[]' FROM projects`,
@@ -166,7 +166,7 @@ describe('doctor', () => {
     await service.db.query(`DELETE FROM mcp_oauth; DELETE FROM mcp_servers WHERE id = 'mcp_oauth'`);
   });
 
-  it('reports a key that does not open the stored secrets', async () => {
+  it('doctor reports a key that does not open the stored secrets', async () => {
     const sealed = seal([Buffer.alloc(32, 9)], 'mcp_servers.credential', 'mcp_1', 'token');
     await service.db.query(
       `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, credential, tools)
@@ -182,7 +182,7 @@ describe('doctor', () => {
     expect((await diagnose(env)).every(({ ok }) => ok)).to.equal(true);
   });
 
-  it('reports an unreachable Temporal and a missing namespace', async () => {
+  it('doctor reports an unreachable Temporal and a missing namespace', async () => {
     const { TEMPORAL_ADDRESS: address } = process.env;
     process.env.TEMPORAL_NAMESPACE = 'nowhere';
     const unknown = await diagnose(env);
@@ -197,7 +197,7 @@ describe('doctor', () => {
     }
   });
 
-  it('reports missing search attributes', async () => {
+  it('doctor reports missing search attributes', async () => {
     const namespace = `bare-${randomUUID()}`;
     const connection = await Connection.connect({ address: await temporalAddress() });
     await connection.workflowService.registerNamespace({
@@ -219,20 +219,20 @@ describe('doctor', () => {
     expect(others).to.deep.equal([]);
   });
 
-  it('reports a task queue without workers', async () => {
+  it('doctor reports a task queue without workers', async () => {
     const finding = await only('worker', { TASK_QUEUE: 'another' });
     expect(finding.detail).to.contain('another');
     expect(finding.remedy).to.contain('npm run worker');
   });
 
-  it('reports a storage that is not writable', async () => {
+  it('doctor reports a storage that is not writable', async () => {
     const file = join(dir, 'a-file');
     writeFileSync(file, '');
     chmodSync(file, 0o400);
     expect((await only('storage', { STORAGE_URL: `file://${file}` })).remedy).to.contain('STORAGE_URL');
   });
 
-  it('reports a model that is unreachable, rejects its key, or does not exist', async () => {
+  it('doctor reports a model that is unreachable, rejects its key, or does not exist', async () => {
     writeModels({ base_url: 'http://127.0.0.1:9' });
     expect((await only('model scripted')).detail).to.contain('cannot be reached');
     const listed = JSON.stringify({ data: [{ type: 'model', id: 'scripted-1' }], has_more: false });

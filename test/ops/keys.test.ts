@@ -34,7 +34,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect(second.err).to.match(/^key key_\w+ of the project typo\n$/);
   });
 
-  it('prints how it is used with --help, and needs no database for it', async () => {
+  it('npm run keys prints how it is used with --help, and needs no database for it', async () => {
     const { argv } = process;
     process.argv = ['node', 'keys', '--help'];
     const { out, err } = await runWritten(async () => {
@@ -210,7 +210,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     ['revoke', 'a', 'b'],
   ];
   for (const args of wrong) {
-    it(`refuses the arguments ${JSON.stringify(args)}`, async () => {
+    it(`npm run keys refuses the arguments ${JSON.stringify(args)}`, async () => {
       const error = await runKeys(args, service.config.databaseUrl).catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(UsageError);
     });

@@ -23,7 +23,7 @@ describe('npm run maintenance', () => {
     files.remove();
   });
 
-  it('cleans and prints what it did', async () => {
+  it('npm run maintenance cleans and prints what it did', async () => {
     await files.storage.put(newStorageKey('files', 'proj_1'), Buffer.from('x'), { contentType: 'text/plain' });
     const db = await openDataSource(database.url, 1, 'test');
     await db.query(`INSERT INTO projects (id, name) VALUES ('proj_1', 'p')`);
@@ -35,7 +35,7 @@ describe('npm run maintenance', () => {
     expect(JSON.parse(stdout)).to.deep.equal({ finishedDeletions: 0, removedObjects: 1, removedRows: 0 });
   });
 
-  it('prints its usage', async () => {
+  it('npm run maintenance prints its usage', async () => {
     for (const args of [[], ['other'], ['storage', '--limit', '0'], ['storage', '--older-than-hours', 'x']]) {
       const error = await runMaintenance(args, database.url, files.storage).catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(UsageError);

@@ -9,7 +9,7 @@ describe('keys: expiry, projects and limits', () => {
 
   const run = (...args: string[]): Promise<number> => runKeys(args, service.config.databaseUrl);
 
-  it('lets a key expire, and undoes it', async () => {
+  it('npm run keys lets a key expire, and undoes it', async () => {
     const key = await service.newKey();
     const [row] = await service.db.query<{ id: string }[]>('SELECT id FROM api_keys ORDER BY created_at DESC LIMIT 1');
     const status = async (): Promise<number> => (await service.as(key)('GET', '/v1/models')).status;
@@ -28,7 +28,7 @@ describe('keys: expiry, projects and limits', () => {
     }
   });
 
-  it('lists projects, and limits one', async () => {
+  it('npm run keys lists projects, and limits one', async () => {
     expect(await run('limit', '--project', 'demo', '--max-running-turns', '3')).to.equal(0);
     expect(await service.db.query(`SELECT max_running_turns FROM projects WHERE name = 'demo'`)).to.deep.equal([
       { max_running_turns: 3 },

@@ -28,7 +28,7 @@ describe('npm run turn', () => {
         .map(([title, ...lines]) => [title!, lines.map((line) => line.trim())]),
     );
 
-  it('shows a turn that runs, with the worker that has it, and no content', async () => {
+  it('npm run turn shows a turn that runs, with the worker that has it, and no content', async () => {
     const gate = service.model.gate();
     const [worker] = service.workers;
     service.model.reply([text(SECRET), toolUse('list_files', { path: SECRET }, { id: 'toolu_1' })]);
@@ -78,7 +78,7 @@ describe('npm run turn', () => {
     expect(after['Workers that have it now']).to.deep.equal(['none']);
   });
 
-  it('shows content when it is asked for, and what a turn waits for', async () => {
+  it('npm run turn shows content when it is asked for, and what a turn waits for', async () => {
     service.model.reply(message([text(SECRET), toolUse('ask', { question: SECRET }, { id: 'toolu_2' })]));
     const sessionId = await service.session({ tools: [tool] });
     const stream = await service.stream(sessionId);
@@ -107,7 +107,7 @@ describe('npm run turn', () => {
     await service.ended(sessionId);
   });
 
-  it('shows that a turn waits for a larger budget, and why a turn failed', async () => {
+  it('npm run turn shows that a turn waits for a larger budget, and why a turn failed', async () => {
     const sessionId = await service.session({ budget: budget('0.1', 'pause') });
     const turnId = await service.send(sessionId, SECRET);
     await requiredActions(service, sessionId);
@@ -124,7 +124,7 @@ describe('npm run turn', () => {
     expect(sectionsOf((await show(service, turnId, '--content')).out).Turn!.join('\n')).to.contain(SECRET);
   });
 
-  it('shows the tasks and questions of MCP servers', async () => {
+  it('npm run turn shows the tasks and questions of MCP servers', async () => {
     const mcp = await startMcpServer({
       tasks: true,
       tools: [
@@ -170,7 +170,7 @@ describe('npm run turn', () => {
     }
   });
 
-  it('reports a workflow that Temporal does not have', async () => {
+  it('npm run turn reports a workflow that Temporal does not have', async () => {
     const idle = await startTurnService({ workers: 0 });
     try {
       const sessionId = await idle.session();
@@ -184,7 +184,7 @@ describe('npm run turn', () => {
     }
   });
 
-  it('fails for a turn that does not exist, and for wrong arguments', async () => {
+  it('npm run turn fails for a turn that does not exist, and for wrong arguments', async () => {
     expect(await show(service, 'turn_none')).to.deep.equal({ code: 1, out: '', err: 'There is no turn turn_none.\n' });
     for (const args of [[], ['list'], ['show'], ['show', 'a', 'b'], ['show', 'a', '--all']]) {
       const error = await runTurn(args, service.config.databaseUrl).catch((thrown: unknown) => thrown);

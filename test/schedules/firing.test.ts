@@ -28,7 +28,7 @@ describe('schedules that fire', () => {
       [id, seconds],
     );
 
-  it('starts a turn in a new session at its time, and ends', async () => {
+  it('a schedule that fires starts a turn in a new session at its time, and ends', async () => {
     const { id } = await create({ at: inSeconds(3) });
     await isEnded(id);
     const ended = await get(id);
@@ -43,7 +43,7 @@ describe('schedules that fire', () => {
     expect(message).to.include({ type: 'user.message', content: 'Report.', schedule_id: id });
   });
 
-  it('goes on after its key is revoked', async () => {
+  it('a schedule that fires goes on after its key is revoked', async () => {
     const key = await service.newKey();
     const { id } = await createSchedule(service.as(key), newSchedule({ at: inSeconds(3) }, 'scripted'));
     await service.db.query(`UPDATE api_keys SET revoked_at = now() WHERE id = (SELECT max(id) FROM api_keys)`);
@@ -51,7 +51,7 @@ describe('schedules that fire', () => {
     expect((await get(id)).last_run.state).to.equal('started');
   });
 
-  it('makes up for the latest time of an outage, and for no other', async () => {
+  it('a schedule that fires makes up for the latest time of an outage, and for no other', async () => {
     const { id } = await create({ cron: '* * * * *' });
     await makeDue(id, 240);
     await eventually('the run', async () => (await get(id)).last_run?.state === 'started');
@@ -66,14 +66,14 @@ describe('schedules that fire', () => {
     await ofSchedule(service.api, 'POST', id, '/pause');
   });
 
-  it('skips a time that is older than the catch-up', async () => {
+  it('a schedule that fires skips a time that is older than the catch-up', async () => {
     const { id } = await create({ at: FAR });
     await makeDue(id, 660);
     await isEnded(id);
     expect((await get(id)).last_run).to.include({ state: 'skipped', reason: 'missed', session_id: null });
   });
 
-  it('skips a time while its session has an open turn', async () => {
+  it('a schedule that fires skips a time while its session has an open turn', async () => {
     const sessionId = await service.session();
     const gate = service.model.gate();
     service.model.on(/Wait/, () => gate.opened.then(() => 'Done.'));
@@ -86,7 +86,7 @@ describe('schedules that fire', () => {
     await service.ended(sessionId);
   });
 
-  it('records what was deleted of what it needs, and starts nothing', async () => {
+  it('a schedule that fires records what was deleted of what it needs, and starts nothing', async () => {
     const sessionId = await service.session();
     const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
     const configs = [{ name: 'buy', permission_policy: { type: 'always_ask' } }];
@@ -133,7 +133,7 @@ describe('schedules that fire', () => {
     expect(await service.history(sessionId)).to.deep.equal([]);
   });
 
-  it('runs in a session whose MCP server is deleted', async () => {
+  it('a schedule that fires runs in a session whose MCP server is deleted', async () => {
     const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'market', url: `${mcp.url}?market` });
     const sessionId = await service.session({ mcp_servers: [server.id] });
     const { id } = await create({ at: inSeconds(2), ...target(sessionId) });
@@ -161,7 +161,7 @@ describe('schedules that fire', () => {
       return row!.open === 0 && row!.failures === expected;
     });
 
-  it('counts failed turns in a row: a completed one begins anew, a cancelled one changes nothing', async () => {
+  it('a schedule that fires counts failed turns in a row: a completed one begins anew, a cancelled one changes nothing', async () => {
     service.model.on(/Fail/, failure('invalid_request_error'));
     service.model.on(/Stay/, () => new Promise<never>(() => undefined));
     const { id } = await create({ cron: '0 0 1 1 *' });
@@ -175,7 +175,7 @@ describe('schedules that fire', () => {
     await failures(id, 1);
   });
 
-  it('is paused by ten failed turns in a row, which resume starts to count anew', async () => {
+  it('a schedule that fires is paused by ten failed turns in a row, which resume starts to count anew', async () => {
     service.model.on(/Fail/, failure('invalid_request_error'));
     const { id } = await create({ cron: '0 0 1 1 *' });
     for (let time = 0; time < 9; time += 1) await run(id);

@@ -36,7 +36,7 @@ describe('schedules that queue', () => {
       return ends.length === turns;
     });
 
-  it('lets a time wait for the open turn, and starts its turn after that', async () => {
+  it('a schedule that queues lets a time wait for the open turn, and starts its turn after that', async () => {
     const { sessionId, end } = await openTurn('once');
     const { id } = await create(sessionId, { cron: undefined, at: inSeconds(2) });
     await eventually('the time', async () => (await get(id)).state === 'ended');
@@ -55,7 +55,7 @@ describe('schedules that queue', () => {
     expect(await runsOf(service.api, id)).to.deep.equal([started]);
   });
 
-  it('starts a turn at once where none is open', async () => {
+  it('a schedule that queues starts a turn at once where none is open', async () => {
     const sessionId = await service.session();
     const { id } = await create(sessionId);
     const taken = await run(id);
@@ -64,7 +64,7 @@ describe('schedules that queue', () => {
     expect(message).to.include({ turn_id: taken.turn_id, created_at: taken.started_at, schedule_id: id });
   });
 
-  it('skips a time while 20 messages wait', async () => {
+  it('a schedule that queues skips a time while 20 messages wait', async () => {
     const { sessionId, end } = await openTurn('full');
     const { id } = await create(sessionId);
     for (let n = 0; n < 20; n += 1) expect((await run(id)).state).to.equal('started');
@@ -76,7 +76,7 @@ describe('schedules that queue', () => {
     expect((await messages(sessionId)).map(({ turn_id }) => turn_id)).to.include(first.turn_id);
   });
 
-  it('opens a queue that is held: what waits runs first', async () => {
+  it('a schedule that queues opens a queue that is held: what waits runs first', async () => {
     const gate = service.model.gate();
     const failing = failure('invalid_request_error');
     service.model.on(/Hold$/, () => gate.opened.then(() => failing));
@@ -98,7 +98,7 @@ describe('schedules that queue', () => {
     expect((await get(id)).last_run.started_at).to.equal(own.created_at);
   });
 
-  it('counts a failure of a turn that waited', async () => {
+  it('a schedule that queues counts a failure of a turn that waited', async () => {
     const { sessionId, end } = await openTurn('failure');
     const { id } = await create(sessionId, { message: { content: 'Fail' } });
     await run(id);
@@ -114,7 +114,7 @@ describe('schedules that queue', () => {
     await eventually('the count', async () => (await failures()) === 1);
   });
 
-  it('loses no message at the end of a turn, and sends none twice', async () => {
+  it('a schedule that queues loses no message at the end of a turn, and sends none twice', async () => {
     for (let round = 0; round < 4; round += 1) {
       const { sessionId, end } = await openTurn(`race ${round}`);
       const ids = await Promise.all(Array.from({ length: 3 }, async () => (await create(sessionId)).id as string));

@@ -32,7 +32,7 @@ describe('the times of a schedule', () => {
   const change = async (id: string, body: object): Promise<Shown> =>
     (await service.api('PATCH', `/v1/schedules/${id}`, body)).body;
 
-  it('are set by Postgres’ clock, through a process whose clock is behind', async () => {
+  it('the times of a schedule are set by Postgres’ clock, through a process whose clock is behind', async () => {
     const { id } = await create({ cron: '0 0 1 1 *' });
     const taken = await takeTime(id, 0);
     Date.now = () => now() - 2 * MINUTE_MS;
@@ -46,7 +46,7 @@ describe('the times of a schedule', () => {
     expect(late.body.error?.details.errors[0].path).to.equal('/at');
   });
 
-  it('are set after the newest run, which Temporal’s clock may have fired early', async () => {
+  it('the times of a schedule are set after the newest run, which Temporal’s clock may have fired early', async () => {
     const { id } = await create({ cron: '0 0 1 1 *' });
     const taken = await takeTime(id, 2);
     expect(nextOf(await change(id, { cron: '* * * * *' }))).to.equal(taken + MINUTE_MS);
@@ -55,7 +55,7 @@ describe('the times of a schedule', () => {
     await ofSchedule(service.api, 'POST', id, '/pause');
   });
 
-  it('are passed over where they were taken: the schedule goes on', async () => {
+  it('the times of a schedule are passed over where they were taken: the schedule goes on', async () => {
     const { id } = await create({ cron: '* * * * *' });
     const taken = [await takeTime(id, -2), await takeTime(id, 0)];
     await service.db.query(
@@ -79,7 +79,7 @@ describe('the times of a schedule', () => {
     await ofSchedule(service.api, 'POST', id, '/pause');
   });
 
-  it('end a schedule, which is removed after 30 days without a run', async () => {
+  it('the times of a schedule end a schedule, which is removed after 30 days without a run', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 3; n += 1) ids.push((await create({})).id as string);
     await service.db.query(

@@ -15,7 +15,7 @@ describe('deliveries and their events', () => {
     hooks = webhookCalls(service.api, 'https://hooks.invalid/');
   });
 
-  it('are stored together: a rollback leaves neither, a commit both', async () => {
+  it('deliveries and their events are stored together: a rollback leaves neither, a commit both', async () => {
     const log = createLogger('silent', 'test');
     const deps = { db: service.db, log, notifier: new Notifier(service.db, log) };
     const webhook = await hooks.create({ event_types: ['turn.cancelled', 'agent.file'] });

@@ -24,7 +24,7 @@ describe('deliveries of webhooks', () => {
     await service.db.query('UPDATE webhooks SET deleted_at = now(), enabled = false WHERE deleted_at IS NULL');
   });
 
-  it('report the end of a turn, signed, with the ids that the receiver needs to read the rest', async () => {
+  it('deliveries of webhooks report the end of a turn, signed, with the ids that the receiver needs to read the rest', async () => {
     const webhook = await hooks.create();
     const session = await service.session({ metadata: { order: '17' } });
     const turnId = await service.send(session, 'Hello');
@@ -49,7 +49,7 @@ describe('deliveries of webhooks', () => {
     expect(shown.attempts[0]).to.include({ status: 204, error: null });
   });
 
-  it('carry no content, and go to subscribers of the project alone', async () => {
+  it('deliveries of webhooks carry no content, and go to subscribers of the project alone', async () => {
     const files = await hooks.create({ event_types: ['agent.file', 'turn.completed'] });
     const others = service.as(await service.newKey({ project: 'strangers' }));
     await others('POST', '/v1/webhooks', { url: `${receiver.url}/strangers`, event_types: ['turn.completed'] });
@@ -74,7 +74,7 @@ describe('deliveries of webhooks', () => {
     expect(receiver.received.map((request) => request.body).join()).to.not.match(/secret/i);
   });
 
-  it('are tried again by the schedule, with the same id and body, and then given up', async () => {
+  it('deliveries of webhooks are tried again by the schedule, with the same id and body, and then given up', async () => {
     const webhook = await hooks.create();
     receiver.answer = (res) => void res.writeHead(500).end('SECRET');
     const id = await hooks.test(webhook.id);
@@ -96,7 +96,7 @@ describe('deliveries of webhooks', () => {
     expect(JSON.stringify(await service.db.query('SELECT * FROM webhook_deliveries'))).to.not.contain('SECRET');
   });
 
-  it('count only a 2xx as success: redirects, other statuses and broken connections are failures', async () => {
+  it('deliveries of webhooks count only a 2xx as success: redirects, other statuses and broken connections are failures', async () => {
     const webhook = await hooks.create();
     const answers: ((res: Parameters<WebhookReceiver['answer']>[0]) => void)[] = [
       (res) => res.writeHead(302, { location: '/elsewhere' }).end(),
@@ -115,7 +115,7 @@ describe('deliveries of webhooks', () => {
     expect(attempts[3]!.duration_ms).to.be.below(5000);
   });
 
-  it('honour Retry-After in seconds and as a date, shorter and longer than the schedule', async () => {
+  it('deliveries of webhooks honour Retry-After in seconds and as a date, shorter and longer than the schedule', async () => {
     const webhook = await hooks.create();
     receiver.answer = (res, _, nth) => {
       const inTwo = new Date(Date.now() + 2000).toUTCString();
@@ -130,7 +130,7 @@ describe('deliveries of webhooks', () => {
     expect(third! - second!).to.be.at.least(980);
   });
 
-  it('disable the webhook at a 410', async () => {
+  it('deliveries of webhooks disable the webhook at a 410', async () => {
     const webhook = await hooks.create();
     receiver.answer = (res) => void res.writeHead(410).end();
     const id = await hooks.test(webhook.id);
@@ -153,7 +153,7 @@ describe('deliveries of webhooks', () => {
     expect((await hooks.inState(webhook.id, id, 'delivered')).attempts).to.have.length(2);
   });
 
-  it('disable the webhook after 72 hours of nothing but failures, and one success starts the count anew', async () => {
+  it('deliveries of webhooks disable the webhook after 72 hours of nothing but failures, and one success starts the count anew', async () => {
     const webhook = await hooks.create();
     const failingSince = async (hours: number): Promise<void> => {
       await service.db.query('UPDATE webhooks SET failing_since = now() - make_interval(hours => $2) WHERE id = $1', [
@@ -182,7 +182,7 @@ describe('deliveries of webhooks', () => {
     });
   });
 
-  it('are signed with both secrets for 24 hours after a rotation', async () => {
+  it('deliveries of webhooks are signed with both secrets for 24 hours after a rotation', async () => {
     const webhook = await hooks.create();
     const { status, body } = await service.api('POST', `/v1/webhooks/${webhook.id}/rotate-secret`);
     expect([status, body.secret === webhook.secret]).to.deep.equal([200, false]);
@@ -200,7 +200,7 @@ describe('deliveries of webhooks', () => {
     expect(await signedBy()).to.deep.equal([false, true]);
   });
 
-  it('are sent again on request: at once in place of a scheduled attempt, and once more when delivered', async () => {
+  it('deliveries of webhooks are sent again on request: at once in place of a scheduled attempt, and once more when delivered', async () => {
     const webhook = await hooks.create();
     receiver.answer = (res, _, nth) => void res.writeHead(nth === 1 ? 503 : 204, { 'retry-after': '3600' }).end();
     const id = await hooks.test(webhook.id);
@@ -218,7 +218,7 @@ describe('deliveries of webhooks', () => {
     expect(receiver.of(id)).to.have.length(3);
   });
 
-  it('are not made while the webhook is disabled, and not sent later', async () => {
+  it('deliveries of webhooks are not made while the webhook is disabled, and not sent later', async () => {
     const webhook = await hooks.create();
     await service.api('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: false });
     const session = await service.session();
@@ -230,7 +230,7 @@ describe('deliveries of webhooks', () => {
     expect((await hooks.deliveries(webhook.id)).map(({ event_type }) => event_type)).to.deep.equal(['webhook.test']);
   });
 
-  it('go nowhere once the webhook is deleted', async () => {
+  it('deliveries of webhooks go nowhere once the webhook is deleted', async () => {
     const webhook = await hooks.create();
     receiver.answer = (res) => void res.writeHead(500).end();
     const id = await hooks.test(webhook.id);
@@ -247,7 +247,7 @@ describe('deliveries of webhooks', () => {
     expect(left, 'no share of its project').to.deep.equal([{ state: 'failed', next_attempt_at: null }]);
   });
 
-  it('reach no address that is not public, even if the url was changed before the attempt', async () => {
+  it('deliveries of webhooks reach no address that is not public, even if the url was changed before the attempt', async () => {
     const webhook = await hooks.create();
     const closed = await startWebhookReceiver();
     const urls = [closed.url, closed.url.replace('127.0.0.1', 'localhost'), closed.url.replace('http:', 'https:')];
@@ -264,7 +264,7 @@ describe('deliveries of webhooks', () => {
     await closed.close();
   });
 
-  it('report turns that were cancelled and that failed', async () => {
+  it('deliveries of webhooks report turns that were cancelled and that failed', async () => {
     const webhook = await hooks.create({ event_types: ['turn.cancelled', 'turn.failed'] });
     service.model.on(/wait/, text('never', { before: { 0: wait(600_000) } }));
     service.model.on(/fail/, failure('invalid_request_error'));
@@ -282,7 +282,7 @@ describe('deliveries of webhooks', () => {
     expect(await hooks.deliveries(webhook.id)).to.have.length(2);
   });
 
-  it('report that a turn needs answers, again when one leaves some open, and carry no input', async () => {
+  it('deliveries of webhooks report that a turn needs answers, again when one leaves some open, and carry no input', async () => {
     const webhook = await hooks.create({ event_types: ['agent.requires_action'] });
     const uses = [
       toolUse('get_weather', { city: 'SECRET' }, { id: 'toolu_1' }),

@@ -28,7 +28,7 @@ for (const attempts of [0, 1]) {
       await service.close();
     });
 
-    it('has its share of the slots, and delays neither other projects nor turns', async () => {
+    it('a receiver that hangs has its share of the slots, and delays neither other projects nor turns', async () => {
       const api = service.as(await service.newKey({ project: 'others' }));
       const others = webhookCalls(api, receiver.url);
       const { id } = await others.create();
@@ -52,7 +52,7 @@ for (const attempts of [0, 1]) {
     });
 
     if (attempts === 1) {
-      it('does not delay first attempts of its own project', async () => {
+      it('a receiver that hangs does not delay first attempts of its own project', async () => {
         const hooks = webhookCalls(service.api, receiver.url);
         const { id } = await hooks.create();
         await hooks.inState(id, await hooks.test(id), 'delivered');

@@ -27,7 +27,7 @@ describe('operators and deliveries', () => {
     return { webhookId, id };
   };
 
-  it('find the deliveries of a session, and read no content in them', async () => {
+  it('operators find the deliveries of a session, and read no content in them', async () => {
     const metadata = { note: 'SECRET' };
     const { id: webhookId } = await hooks.create({ url: `${receiver.url}?token=SECRET` });
     receiver.answer = (res) => void res.writeHead(204).end('SECRET');
@@ -49,14 +49,14 @@ describe('operators and deliveries', () => {
       .and.not.include('SECRET');
   });
 
-  it('send one now with the signal retry', async () => {
+  it('operators send one now with the signal retry', async () => {
     const { webhookId, id } = await waiting();
     await client.workflow.getHandle(id).signal('retry');
     expect((await hooks.inState(webhookId, id, 'delivered')).attempts).to.have.length(2);
     expect(await client.workflow.getHandle(id).result()).to.equal(undefined);
   });
 
-  it('send one again that is closed by a reset', async () => {
+  it('operators send one again that is closed by a reset', async () => {
     const { webhookId, id } = await waiting();
     await client.workflow.getHandle(id).signal('retry');
     await hooks.inState(webhookId, id, 'delivered');
@@ -67,7 +67,7 @@ describe('operators and deliveries', () => {
     expect(new Set(receiver.of(id).map(({ body }) => body)).size).to.equal(1);
   });
 
-  it('give one up with cancel', async () => {
+  it('operators give one up with cancel', async () => {
     const { webhookId, id } = await waiting();
     await client.workflow.getHandle(id).cancel();
     const given = await hooks.inState(webhookId, id, 'failed');
@@ -75,7 +75,7 @@ describe('operators and deliveries', () => {
     expect(receiver.of(id)).to.have.length(1);
   });
 
-  it('cannot lose one: a terminated workflow is started again when its attempt is due, or at POST retry', async () => {
+  it('operators cannot lose one: a terminated workflow is started again when its attempt is due, or at POST retry', async () => {
     const { webhookId, id } = await waiting();
     await client.workflow.getHandle(id).terminate();
     await service.db.query(`UPDATE webhook_deliveries SET next_attempt_at = now(), wake_at = now() WHERE id = $1`, [

@@ -24,7 +24,7 @@ describe('what a receiver of webhooks does', () => {
     hooks = webhookCalls(service.api, receiver.url);
   });
 
-  it('finds the final message with one request', async () => {
+  it('a receiver of webhooks finds the final message with one request', async () => {
     const { id: webhookId } = await hooks.create();
     const read: unknown[] = [];
     receiver.answer = (res, { payload }) => {
@@ -51,7 +51,7 @@ describe('what a receiver of webhooks does', () => {
     expect(event.body).to.deep.equal(end);
   });
 
-  it('gets again all that failed, and nothing else, once it asks', async () => {
+  it('a receiver of webhooks gets again all that failed, and nothing else, once it asks', async () => {
     const { id: webhookId } = await hooks.create({ event_types: ['turn.failed'] });
     const send = async (count: number, state: string): Promise<string[]> => {
       const ids = [];
@@ -79,7 +79,7 @@ describe('what a receiver of webhooks does', () => {
     expect((await service.api('POST', path)).body).to.deep.equal({ count: 0 });
   });
 
-  it('shows in the metrics when it fails for an hour', async () => {
+  it('a receiver of webhooks shows in the metrics when it fails for an hour', async () => {
     const failing = async (): Promise<number> => {
       const metrics = (await service.as(null)('GET', '/metrics')).body as string;
       return Number(/^webhooks_failing (\d+)$/m.exec(metrics)?.[1]);
@@ -108,7 +108,7 @@ describe('failed deliveries, very many of them', () => {
     hooks = webhookCalls(service.api, 'https://93.184.216.34/');
   });
 
-  it('become due at a pace, up to 10,000 with one request', async () => {
+  it('very many failed deliveries become due at a pace, up to 10,000 with one request', async () => {
     const { id: webhookId } = await hooks.create();
     await insertBacklog(service.db, webhookId, 10_002);
     await fail(service, webhookId, 1);
@@ -132,7 +132,7 @@ describe('failed deliveries, very many of them', () => {
     reachedLimit('retry-failed: 10,000 deliveries');
   });
 
-  it('do not keep new ones back if they never had an attempt', async () => {
+  it('very many failed deliveries do not keep new ones back if they never had an attempt', async () => {
     const { id: webhookId } = await hooks.create();
     await insertBacklog(service.db, webhookId, 200);
     await fail(service, webhookId, 0);
@@ -144,7 +144,7 @@ describe('failed deliveries, very many of them', () => {
     expect(later).to.equal(0);
   });
 
-  it('are found among delivered ones without reading these, page by page', async () => {
+  it('very many failed deliveries are found among delivered ones without reading these, page by page', async () => {
     const { id: webhookId } = await hooks.create();
     // Postgres estimates the state as rare, as it is in the whole table.
     await service.db.query('DELETE FROM webhook_deliveries');

@@ -4,7 +4,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.js';
 import { webhookCalls } from '../support/webhooks.js';
 
 describe('a delivery whose receiver sends no status', () => {
-  it('times out after 15 s and is tried again', async () => {
+  it('a delivery whose receiver sends no status times out after 15 s and is tried again', async () => {
     const receiver = await startWebhookReceiver();
     receiver.answer = (res, _, nth) => void (nth > 1 && res.writeHead(204).end());
     const service = await startTurnService({

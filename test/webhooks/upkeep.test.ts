@@ -27,7 +27,7 @@ describe('what keeps webhooks going', () => {
 
   const metric = (name: string): Promise<number> => sampleOf(service, name);
 
-  it('removes deliveries after 30 days', async () => {
+  it('the upkeep of webhooks removes deliveries after 30 days', async () => {
     const { id } = await hooks.create();
     await insertBacklog(service.db, id, 2000);
     await service.db.query(
@@ -51,7 +51,7 @@ describe('what keeps webhooks going', () => {
     await service.db.query('DELETE FROM webhook_deliveries');
   });
 
-  it('measures what waits, and attempts by outcome', async () => {
+  it('the upkeep of webhooks measures what waits, and attempts by outcome', async () => {
     const { id } = await hooks.create();
     expect(await metric('webhook_deliveries_oldest_pending_seconds')).to.equal(0);
     await insertBacklog(service.db, id, 2);
@@ -73,7 +73,7 @@ describe('what keeps webhooks going', () => {
     await worker.close();
   });
 
-  it('leaves deliveries to the workers that have them switched on', async () => {
+  it('the upkeep of webhooks leaves deliveries to the workers that have them switched on', async () => {
     const turns = await service.startWorker({ webhookDeliveries: false });
     const { id } = await hooks.create();
     const delivery = await hooks.test(id);
@@ -88,7 +88,7 @@ describe('what keeps webhooks going', () => {
     await Promise.all([turns.close(), worker.close()]);
   });
 
-  it('starts deliveries in the one worker that holds the lease', async () => {
+  it('the upkeep of webhooks starts deliveries in the one worker that holds the lease', async () => {
     const worker = await service.startWorker();
     const { id } = await hooks.create();
     await hooks.inState(id, await hooks.test(id), 'delivered');
@@ -107,7 +107,7 @@ describe('what keeps webhooks going', () => {
     expect(await service.db.query(`SELECT FROM leases WHERE name = 'deliveries'`), 'given back').to.deep.equal([]);
   });
 
-  it('seals secrets with the newest key, the one before a rotation too', async () => {
+  it('the upkeep of webhooks seals secrets with the newest key, the one before a rotation too', async () => {
     const webhook = await hooks.create();
     const { body } = await service.api('POST', `/v1/webhooks/${webhook.id}/rotate-secret`);
     const [old] = service.config.encryptionKeys;

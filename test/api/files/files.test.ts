@@ -43,11 +43,11 @@ describe('files', () => {
     const listed = async (query: string): Promise<string[]> =>
       (await own('GET', `/v1/files${query}`)).body.items.map((file: FileBody) => file.id);
 
-    it('gives all of the project, newest first', async () => {
+    it('GET /v1/files gives all of the project, newest first', async () => {
       expect(await listed('')).to.deep.equal(ids);
     });
 
-    it('filters by origin and by session', async () => {
+    it('GET /v1/files filters by origin and by session', async () => {
       expect(await listed('?origin=UPLOAD')).to.deep.equal([ids[3]]);
       expect(await listed('?origin=OUTPUT')).to.deep.equal(ids.slice(0, 3));
       expect(await listed(`?session_id=${sessionId}`)).to.deep.equal([ids[0], ids[2]]);
@@ -55,7 +55,7 @@ describe('files', () => {
       expect(await listed('?session_id=ses_unknown')).to.deep.equal([]);
     });
 
-    it('refuses a wrong origin', async () => {
+    it('GET /v1/files refuses a wrong origin', async () => {
       for (const origin of ['upload', '']) {
         const { status, body } = await own('GET', `/v1/files?origin=${origin}`);
         expect([status, body.error.type]).to.deep.equal([422, 'validation_error']);
@@ -63,7 +63,7 @@ describe('files', () => {
       }
     });
 
-    it('refuses a cursor of another filter', async () => {
+    it('GET /v1/files refuses a cursor of another filter', async () => {
       const { next_cursor: cursor } = (await own('GET', '/v1/files?limit=1')).body.meta;
       for (const query of ['origin=OUTPUT', `session_id=${sessionId}`]) {
         const { status, body } = await own('GET', `/v1/files?limit=1&cursor=${cursor}&${query}`);
@@ -73,7 +73,7 @@ describe('files', () => {
   });
 
   describe('GET /v1/files/{file_id}/content', () => {
-    it('redirects to a link that needs no key and bears the name', async () => {
+    it('GET /v1/files/{file_id}/content redirects to a link that needs no key and bears the name', async () => {
       const file = await uploaded('Prüf "1".html', '<script>alert(1)</script>');
       const { status, headers, body } = await service.api('GET', `/v1/files/${file.id}/content`);
       expect([status, body]).to.deep.equal([307, null]);
@@ -89,7 +89,7 @@ describe('files', () => {
       expect(response.headers.get('content-security-policy')).to.equal("default-src 'none'; sandbox");
     });
 
-    it('names ASCII files in the RFC 5987 form too', async () => {
+    it('GET /v1/files/{file_id}/content names ASCII files in the RFC 5987 form too', async () => {
       const response = await fetch(await link((await uploaded("it's (1).txt")).id));
       expect(response.headers.get('content-disposition')).to.equal(
         `attachment; filename="it's (1).txt"; filename*=UTF-8''it%27s%20%281%29.txt`,
@@ -97,7 +97,7 @@ describe('files', () => {
       await response.text();
     });
 
-    it('serves an empty file', async () => {
+    it('GET /v1/files/{file_id}/content serves an empty file', async () => {
       const response = await fetch(await link((await uploaded('empty.bin', '')).id));
       expect([response.status, await response.text(), response.headers.get('content-length')]).to.deep.equal([
         200,
@@ -106,7 +106,7 @@ describe('files', () => {
       ]);
     });
 
-    it('answers HEAD with the same headers', async () => {
+    it('GET /v1/files/{file_id}/content answers HEAD with the same headers', async () => {
       const url = await link((await uploaded('a.txt', '12345')).id);
       const response = await fetch(url, { method: 'HEAD' });
       expect([response.status, response.headers.get('content-length'), await response.text()]).to.deep.equal([
@@ -116,7 +116,7 @@ describe('files', () => {
       ]);
     });
 
-    it('is honoured by another process', async () => {
+    it('GET /v1/files/{file_id}/content is honoured by another process', async () => {
       const other = await service.anotherApi();
       const url = (await link((await uploaded()).id)).replace(service.url, other.url);
       expect((await fetch(url)).status).to.equal(200);
@@ -164,7 +164,7 @@ describe('files', () => {
       return [response.status, body.error.type];
     };
 
-    it('refuses an altered link', async () => {
+    it('GET /v1/files/{file_id}/content refuses an altered link', async () => {
       const url = await link((await uploaded()).id);
       const other = await uploaded();
       const altered = [
@@ -181,7 +181,7 @@ describe('files', () => {
       }
     });
 
-    it('is valid for one hour', async () => {
+    it('GET /v1/files/{file_id}/content is valid for one hour', async () => {
       const file = await uploaded();
       const expires = Number(new URL(await link(file.id)).searchParams.get('expires'));
       expect(expires - Date.now() / 1000).to.be.within(3590, 3600);
@@ -193,7 +193,7 @@ describe('files', () => {
       reachedLimit('link: 1 hour');
     });
 
-    it('answers 404 once the file is deleted', async () => {
+    it('GET /v1/files/{file_id}/content answers 404 once the file is deleted', async () => {
       const file = await uploaded();
       const url = await link(file.id);
       await service.api('DELETE', `/v1/files/${file.id}`);
@@ -202,7 +202,7 @@ describe('files', () => {
   });
 
   describe('DELETE /v1/files/{file_id}', () => {
-    it('removes file and object', async () => {
+    it('DELETE /v1/files/{file_id} removes file and object', async () => {
       const before = await storedKeys(service);
       const file = await uploaded();
       const { status, body } = await service.api('DELETE', `/v1/files/${file.id}`);

@@ -30,7 +30,7 @@ describe('files in Google Cloud Storage', function () {
   const uploaded = async (name: string, content: string): Promise<FileBody> =>
     (await upload(service!, name, content)).body as FileBody;
 
-  it('come back through a signed link under their name', async () => {
+  it('files in Google Cloud Storage come back through a signed link under their name', async () => {
     const file = await uploaded('Prüfung.txt', 'content');
     expect((await api('GET', '/v1/files')).body.items).to.deep.equal([file]);
     const { status, headers } = await api('GET', `/v1/files/${file.id}/content`);
@@ -45,13 +45,13 @@ describe('files in Google Cloud Storage', function () {
     expect(response.headers.get('content-type')).to.match(/^text\/plain/);
   });
 
-  it('may be empty', async () => {
+  it('files in Google Cloud Storage may be empty', async () => {
     const file = await uploaded('empty.txt', '');
     const { headers } = await api('GET', `/v1/files/${file.id}/content`);
     expect(await (await fetch(headers.get('location')!)).text()).to.equal('');
   });
 
-  it('may have 20 MiB, sent in chunks', async () => {
+  it('files in Google Cloud Storage may have 20 MiB, sent in chunks', async () => {
     const size = 20 * 1024 * 1024 + 1;
     const { body } = await postStream(service!, streamedFile(size));
     expect((body as FileBody).size_bytes).to.equal(size);
@@ -60,7 +60,7 @@ describe('files in Google Cloud Storage', function () {
     expect([bytes.length, bytes.toString('latin1', 0, 6)]).to.deep.equal([size, 'abcabc']);
   });
 
-  it('are removed with their object', async () => {
+  it('files in Google Cloud Storage are removed with their object', async () => {
     const before = await gcs!.names();
     const file = await uploaded('a.txt', 'x');
     expect(await gcs!.names()).to.have.length(before.length + 1);
@@ -68,7 +68,7 @@ describe('files in Google Cloud Storage', function () {
     expect(await gcs!.names()).to.deep.equal(before);
   });
 
-  it('obey the interface: parts, order, replacing, missing objects', async () => {
+  it('files in Google Cloud Storage obey the interface: parts, order, replacing, missing objects', async () => {
     const type = { contentType: 'text/plain' };
     for (const name of ['b', 'a', 'a', 'c']) await storage.put(`skills/p/${name}`, Buffer.from('0123456789'), type);
     const keys: string[] = [];
@@ -95,13 +95,13 @@ describe('files in Google Cloud Storage', function () {
     await storage.check();
   });
 
-  it('are not taken for lost where the whole bucket is missing', async () => {
+  it('files in Google Cloud Storage are not taken for lost where the whole bucket is missing', async () => {
     const absent = await openGcsStorage('gs://no-such-bucket/prefix');
     const error: unknown = await absent.size('files/p/a').catch((thrown: unknown) => thrown);
     expect(error).to.have.property('type', 'storage_error');
   });
 
-  it('are cleaned by maintenance', async () => {
+  it('files in Google Cloud Storage are cleaned by maintenance', async () => {
     await storage.put('files/p/orphan', Buffer.from('x'), { contentType: 'text/plain' });
     const { removedObjects, removedRows } = await cleanStorage(service!.db, storage, {
       olderThanSeconds: -60,
@@ -115,7 +115,7 @@ describe('files in Google Cloud Storage', function () {
     );
   });
 
-  it('wait for a storage that is away, then fail with storage_error; a deletion is finished later', async function () {
+  it('files in Google Cloud Storage wait for a storage that is away, then fail with storage_error; a deletion is finished later', async function () {
     this.timeout(120_000);
     const file = await uploaded('a.txt', 'x');
     await gcs!.kill();

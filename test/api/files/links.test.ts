@@ -21,20 +21,20 @@ describe('download links when something is away', () => {
   const follow = (path = link): Promise<ApiResponse> => service.as(null)('GET', path);
   const shown = ({ status, body }: ApiResponse): string => `${status} ${body.error?.type ?? body}`;
 
-  it('lead to the content, without a key, as they are', async () => {
+  it('download links when something is away lead to the content, without a key, as they are', async () => {
     expect(shown(await follow())).to.equal('200 content');
     expect(shown(await follow(`${link}x`))).to.equal('403 invalid_link');
     expect(shown(await follow(link.replace(/expires=\d+/, 'expires=%00')))).to.equal('422 validation_error');
   });
 
-  it('are given as JSON to those who cannot read a redirect', async () => {
+  it('download links when something is away are given as JSON to those who cannot read a redirect', async () => {
     const { status, body } = await service.api('GET', `/v1/files/${fileId}/link`);
     expect(status).to.equal(200);
     expect(shown(await follow((body.url as string).slice(service.url.length)))).to.equal('200 content');
     expect(shown(await service.api('GET', '/v1/files/file_none/link'))).to.equal('404 file_not_found');
   });
 
-  it('are a storage_error while the storage cannot read, then work again', async () => {
+  it('download links when something is away are a storage_error while the storage cannot read, then work again', async () => {
     const folder = fileURLToPath(new URL(`${service.config.storageUrl}/`));
     const [file] = await service.db.query<[{ storage_key: string }]>('SELECT storage_key FROM files');
     const path = join(folder, file.storage_key);
@@ -50,7 +50,7 @@ describe('download links when something is away', () => {
     expect(shown(await follow())).to.equal('200 content');
   });
 
-  it('are not created while no key can sign them', async () => {
+  it('download links when something is away are not created while no key can sign them', async () => {
     const before = process.env.GOOGLE_APPLICATION_CREDENTIALS;
     process.env.GOOGLE_APPLICATION_CREDENTIALS = '/dev/null/nowhere.json';
     const cloud = await startService({ config: { storageUrl: 'gs://bucket' } });

@@ -31,7 +31,7 @@ describe('the storage of a project (contract.md §14)', () => {
   const shown = ({ status, body }: ApiResponse): string => `${status} ${body?.error?.type ?? ''}`.trim();
   const REFUSED = '413 storage_limit_reached';
 
-  it('is 20 GiB unless set, and unlimited with 0', async () => {
+  it('the storage of a project is 20 GiB unless set, and unlimited with 0', async () => {
     const settings = { DATABASE_URL: service.config.databaseUrl, ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') };
     expect(loadConfig(settings).maxStoragePerProject).to.equal(21_474_836_480);
     expect(loadConfig({ ...settings, MAX_STORAGE_PER_PROJECT: '0' }).maxStoragePerProject).to.equal(0);
@@ -41,7 +41,7 @@ describe('the storage of a project (contract.md §14)', () => {
     expect(answer.status).to.equal(201);
   });
 
-  it('takes files up to its limit, and no byte more', async () => {
+  it('the storage of a project takes files up to its limit, and no byte more', async () => {
     const { file, stored } = await projectOf('files');
     expect(shown(await file(MAX_BYTES))).to.equal('201');
     const answer = await file(1);
@@ -52,12 +52,12 @@ describe('the storage of a project (contract.md §14)', () => {
     reachedLimit('storage of a project: 20 GiB');
   });
 
-  it('is of the project alone', async () => {
+  it('the storage of a project is of the project alone', async () => {
     const { file } = await projectOf('neighbour');
     expect(shown(await file(MAX_BYTES))).to.equal('201');
   });
 
-  it('counts skills as they are unpacked', async () => {
+  it('the storage of a project counts skills as they are unpacked', async () => {
     const { skill, stored } = await projectOf('skills');
     const bomb = (bytes: number, name: string): Buffer =>
       zip([
@@ -72,7 +72,7 @@ describe('the storage of a project (contract.md §14)', () => {
     expect(await stored()).to.deep.equal({ counted: body.size_bytes, summed: body.size_bytes });
   });
 
-  it('is exact when uploads arrive in parallel', async () => {
+  it('the storage of a project is exact when uploads arrive in parallel', async () => {
     const { file, stored } = await projectOf('parallel');
     const answers = await Promise.all(Array.from({ length: 16 }, () => file(10_000)));
     const taken = answers.filter(({ status }) => status === 201);
@@ -81,7 +81,7 @@ describe('the storage of a project (contract.md §14)', () => {
     expect(await stored()).to.deep.equal({ counted: MAX_BYTES, summed: MAX_BYTES });
   });
 
-  it('gets back what is deleted, once', async () => {
+  it('the storage of a project gets back what is deleted, once', async () => {
     const { api, file, skill, stored } = await projectOf('deleting');
     const { id } = (await file(MAX_BYTES)).body as { id: string };
     expect(shown(await file(1))).to.equal(REFUSED);
@@ -93,7 +93,7 @@ describe('the storage of a project (contract.md §14)', () => {
     expect(shown(await file(MAX_BYTES))).to.equal('201');
   });
 
-  it('gets back files whose object is lost', async () => {
+  it('the storage of a project gets back files whose object is lost', async () => {
     const { file, stored } = await projectOf('lost');
     const { id } = (await file(MAX_BYTES)).body as { id: string };
     const storage = await openStorage(service.config);
@@ -105,7 +105,7 @@ describe('the storage of a project (contract.md §14)', () => {
     expect(await stored()).to.deep.equal({ counted: 0, summed: 0 });
   });
 
-  it('keeps a repeated upload', async () => {
+  it('the storage of a project keeps a repeated upload', async () => {
     const { file } = await projectOf('repeating');
     const key = { 'Idempotency-Key': 'once' };
     const first = await file(MAX_BYTES, key);
@@ -113,7 +113,7 @@ describe('the storage of a project (contract.md §14)', () => {
     expect([first.status, again.status, again.body]).to.deep.equal([201, 201, first.body]);
   });
 
-  it('leaves no object of what it refuses', async () => {
+  it('the storage of a project leaves no object of what it refuses', async () => {
     const before = await storedKeys(service);
     const { file } = await projectOf('refused');
     expect(shown(await file(MAX_BYTES + 1))).to.equal(REFUSED);

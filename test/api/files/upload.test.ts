@@ -27,7 +27,7 @@ describe('POST /v1/files', () => {
   const stored = (): Promise<string[]> => storedKeys(service);
   afterEach(() => expect(leftovers()).to.deep.equal([]));
 
-  it('answers with the file', async () => {
+  it('POST /v1/files answers with the file', async () => {
     const { status, body } = await upload(service, 'notes.txt', 'Hello');
     expect(status).to.equal(201);
     expect(body).to.include({
@@ -42,18 +42,18 @@ describe('POST /v1/files', () => {
     expect((await service.api('GET', `/v1/files/${body.id}`)).body).to.deep.equal(body);
   });
 
-  it('takes an empty file', async () => {
+  it('POST /v1/files takes an empty file', async () => {
     const { status, body } = await upload(service, 'empty.csv', '');
     expect(status).to.equal(201);
     expect(body).to.include({ size_bytes: 0, mime_type: 'text/csv' });
   });
 
-  it('takes a file part without Content-Type', async () => {
+  it('POST /v1/files takes a file part without Content-Type', async () => {
     const part = { disposition: 'form-data; name="file"; filename="a.txt"', content: 'x' };
     expect((await postParts(service, [part])).status).to.equal(201);
   });
 
-  it('takes a body of which each byte comes alone', async () => {
+  it('POST /v1/files takes a body of which each byte comes alone', async () => {
     const bytes = multipartBody([filePart('übung.txt', 'täglich')]);
     async function* slowly(): AsyncGenerator<Buffer> {
       for (const byte of bytes) {
@@ -66,7 +66,7 @@ describe('POST /v1/files', () => {
     expect(body).to.include({ filename: 'übung.txt', size_bytes: 8 });
   });
 
-  it('takes a body whose end comes a moment after the end of the file', async () => {
+  it('POST /v1/files takes a body whose end comes a moment after the end of the file', async () => {
     const content = Buffer.alloc(32 * 1024, 'x');
     async function* endLate(): AsyncGenerator<Buffer> {
       yield multipartBody([filePart('late.txt', content)]);
@@ -102,7 +102,7 @@ describe('POST /v1/files', () => {
       });
     }
 
-    it('is read as latin1 where it is no UTF-8', async () => {
+    it('the file name is read as latin1 where it is no UTF-8', async () => {
       const disposition = Buffer.from('form-data; name="file"; filename="caf\xe9.txt"', 'latin1');
       expect((await postParts(service, [{ disposition }])).body.filename).to.equal('café.txt');
     });
@@ -219,7 +219,7 @@ describe('POST /v1/files', () => {
     });
   });
 
-  it('takes 100 MiB, and no byte more', async () => {
+  it('POST /v1/files takes 100 MiB, and no byte more', async () => {
     const most = await postStream(service, streamedFile(100 * MIB));
     expect([most.status, most.body.size_bytes]).to.deep.equal([201, 100 * MIB]);
     const before = await stored();
@@ -231,12 +231,12 @@ describe('POST /v1/files', () => {
     reachedLimit('file: 100 MiB');
   });
 
-  it('cuts off while bytes arrive', async () => {
+  it('POST /v1/files cuts off while bytes arrive', async () => {
     const { status, sentAll } = await postStream(service, streamedFile(4096 * MIB));
     expect([status, sentAll]).to.deep.equal([413, false]);
   });
 
-  it('leaves no file after an upload that breaks off', async () => {
+  it('POST /v1/files leaves no file after an upload that breaks off', async () => {
     const before = await stored();
     const url = new URL(service.url);
     const socket = connect(Number(url.port), url.hostname);

@@ -27,7 +27,7 @@ describe('schedules', () => {
   };
 
   describe('POST /v1/schedules', () => {
-    it('answers with the schedule', async () => {
+    it('POST /v1/schedules answers with the schedule', async () => {
       const schedule = await createSchedule(
         service.api,
         newSchedule({ cron: '30 8 * * MON-FRI', timezone: 'Europe/Berlin', end_at: '2999-01-01T00:00:00.9+01:00' }),
@@ -52,7 +52,7 @@ describe('schedules', () => {
       expect((await service.api('GET', '/v1/schedules?limit=1')).body.items).to.deep.equal([schedule]);
     });
 
-    it('takes one time, cut to the second, in any offset', async () => {
+    it('POST /v1/schedules takes one time, cut to the second, in any offset', async () => {
       const schedule = await createSchedule(service.api, newSchedule({ at: '2998-05-01T10:00:00.7+02:00' }));
       expect(schedule).to.deep.include({
         cron: null,
@@ -106,13 +106,13 @@ describe('schedules', () => {
       ],
     ];
     for (const [what, fields, path] of wrong) {
-      it(`refuses ${what}`, async () => {
+      it(`POST /v1/schedules refuses ${what}`, async () => {
         const body = { cron: 'at' in fields ? undefined : '0 8 * * *', ...fields };
         refused(await create(body), 'validation_error', path);
       });
     }
 
-    it('answers as POST sessions and POST messages for what does not exist', async () => {
+    it('POST /v1/schedules answers as POST sessions and POST messages for what does not exist', async () => {
       refused(await create(inNewSession({ model_id: 'none' })), 'unknown_model');
       refused(await create(inNewSession({ mcp_servers: ['mcp_none'] })), 'mcp_server_not_found');
       const configs = [{ name: 'none', permission_policy: { type: 'always_ask' } }];
@@ -127,7 +127,7 @@ describe('schedules', () => {
       refused(theirs, 'session_not_found');
     });
 
-    it('wants the permissions of what it names', async () => {
+    it('POST /v1/schedules wants the permissions of what it names', async () => {
       const few = service.as(await service.newKey({ scopes: ['sessions:write', 'sessions:read'] }));
       const { id } = await createSchedule(few, newSchedule());
       for (const [fields, required] of [
@@ -144,7 +144,7 @@ describe('schedules', () => {
       }
     });
 
-    it('allows 100 schedules in a project, those that have ended not counted', async () => {
+    it('POST /v1/schedules allows 100 schedules in a project, those that have ended not counted', async () => {
       const many = service.as(await service.newKey({ project: 'many' }));
       const made = [];
       for (let index = 0; index < 100; index += 1) made.push(await createSchedule(many, newSchedule()));
@@ -162,7 +162,7 @@ describe('schedules', () => {
       expect(body.state).to.equal('active');
     });
 
-    it('goes to the limits of its texts', async () => {
+    it('POST /v1/schedules goes to the limits of its texts', async () => {
       for (const length of [1, 128]) await createSchedule(service.api, newSchedule({ name: '😀'.repeat(length) }));
       refused(await create({ name: '😀'.repeat(129) }), 'validation_error', '/name');
       reachedLimit('schedule name: 1 character');
@@ -175,7 +175,7 @@ describe('schedules', () => {
   });
 
   describe('PATCH /v1/schedules/{schedule_id}', () => {
-    it('changes what is given', async () => {
+    it('PATCH /v1/schedules/{schedule_id} changes what is given', async () => {
       const before = await createSchedule(service.api, newSchedule({ name: 'one', cron: '0 8 * * *' }));
       const { body } = await patch(before.id, { name: null, cron: '0 9 * * *', message: { content: 'Other.' } });
       expect(body).to.deep.include({ name: null, cron: '0 9 * * *', target: before.target, state: 'active' });
@@ -194,7 +194,7 @@ describe('schedules', () => {
       expect((await patch(before.id, { end_at: null })).body).to.include({ end_at: null, overlap: 'queue' });
     });
 
-    it('replaces cron by at, and at by cron', async () => {
+    it('PATCH /v1/schedules/{schedule_id} replaces cron by at, and at by cron', async () => {
       const { id } = await createSchedule(service.api, newSchedule({ at: inSeconds(600) }));
       expect((await patch(id, { cron: '0 8 * * *' })).body).to.include({ cron: '0 8 * * *', at: null });
       const at = '2998-01-01T00:00:00.000000Z';
@@ -202,7 +202,7 @@ describe('schedules', () => {
       refused(await patch(id, { at, cron: '0 8 * * *' }), 'validation_error', '/at');
     });
 
-    it('makes an ended schedule active again with a new time, and with nothing else', async () => {
+    it('PATCH /v1/schedules/{schedule_id} makes an ended schedule active again with a new time, and with nothing else', async () => {
       const { id } = await createSchedule(service.api, newSchedule({ at: inSeconds(600) }));
       await service.db.query(
         `UPDATE schedules SET state = 'ended', next_run_at = NULL, at = now() - interval '1 hour' WHERE id = $1`,
@@ -286,7 +286,7 @@ describe('schedules', () => {
     });
   });
 
-  it('is paused at once when its session is deleted', async () => {
+  it('a schedule is paused at once when its session is deleted', async () => {
     const sessionId = await session();
     const { id } = await createSchedule(service.api, { ...newSchedule(), ...existing(sessionId) });
     expect((await service.api('DELETE', `/v1/sessions/${sessionId}`)).status).to.equal(204);
@@ -308,7 +308,7 @@ describe('schedules', () => {
 describe('schedules where operators set a shortest pause', () => {
   const service = useService({ config: { scheduleMinPeriodSeconds: 300 } });
 
-  it('keep to it when they are created and changed', async () => {
+  it('schedules where operators set a shortest pause keep to it when they are created and changed', async () => {
     const { id } = await createSchedule(service.api, newSchedule({ cron: '*/5 * * * *' }));
     await service.db.query(`UPDATE schedules SET cron = '* * * * *' WHERE id = $1`, [id]);
     for (const cron of ['* * * * *', '0,4 8 * * *', '1,58 * * * *']) {

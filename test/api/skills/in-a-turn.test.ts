@@ -28,7 +28,7 @@ describe('skills in a turn', () => {
     return { id: body.id, name: body.name, description: body.description };
   }
 
-  it('shows names first, instructions on use, files on demand', async () => {
+  it('a turn with skills shows names first, instructions on use, files on demand', async () => {
     const skill = await upload('report', { 'docs/steps.txt': 'one\ntwo\n', 'logo.png': PNG });
     const { model } = service;
     model.on(
@@ -68,7 +68,7 @@ describe('skills in a turn', () => {
     expect(JSON.stringify(model.requests.at(-1)!.body.system)).not.to.include('About report.');
   });
 
-  it('cannot load a skill that is deleted while the turn runs; its snapshot stays', async () => {
+  it('a turn with skills cannot load a skill that is deleted while the turn runs; its snapshot stays', async () => {
     const skill = await upload('short-lived');
     const { model } = service;
     const gate = model.gate();

@@ -42,7 +42,7 @@ describe('/v1/skills', () => {
     return answer.body.error as { details?: unknown };
   };
 
-  it('uploads, gets, lists and deletes a skill', async () => {
+  it('/v1/skills uploads, gets, lists and deletes a skill', async () => {
     const created = await upload(skill('first'), { filename: 'first.skill' });
     expect(created.status).to.equal(201);
     expect(created.body).to.have.all.keys('id', 'name', 'description', 'size_bytes', 'created_at');
@@ -67,13 +67,13 @@ describe('/v1/skills', () => {
     expect(temp.names()).to.deep.equal([]);
   });
 
-  it('takes a single SKILL.md', async () => {
+  it('/v1/skills takes a single SKILL.md', async () => {
     const created = await upload(skillMd('single'), { filename: 'SKILL.md' });
     expect(created).to.include({ status: 201 });
     expect(created.body.name).to.equal('single');
   });
 
-  it('refuses a name that is taken until its skill is deleted', async () => {
+  it('/v1/skills refuses a name that is taken until its skill is deleted', async () => {
     const first = await upload(skill('taken'));
     const second = await upload(skill('taken', [{ name: 'taken/other', content: 'x' }]));
     refused(second, 409, 'skill_name_taken');
@@ -85,20 +85,20 @@ describe('/v1/skills', () => {
     expect(third.body.size_bytes).to.equal(first.body.size_bytes);
   });
 
-  it('lets one of many parallel uploads of a name through, and keeps no object of the others', async () => {
+  it('/v1/skills lets one of many parallel uploads of a name through, and keeps no object of the others', async () => {
     const before = await objects();
     const answers = await Promise.all(Array.from({ length: 12 }, () => upload(skill('race'))));
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, ...Array<number>(11).fill(409)]);
     expect(await objects()).to.have.length(before.length + 1);
   });
 
-  it('leaves a name to other projects', async () => {
+  it('/v1/skills leaves a name to other projects', async () => {
     const other = service.as(await service.newKey({ project: 'other' }));
     expect((await upload(skill('shared-name'))).status).to.equal(201);
     expect((await upload(skill('shared-name'), { api: other })).status).to.equal(201);
   });
 
-  it('refuses packages that keep no rule', async () => {
+  it('/v1/skills refuses packages that keep no rule', async () => {
     const before = await objects();
     refused(await upload('# no frontmatter', { filename: 'SKILL.md' }), 422, 'invalid_skill_bundle');
     refused(await upload(skill('unsafe', [{ name: '../x', content: 'x' }])), 422, 'invalid_skill_bundle');
@@ -106,14 +106,14 @@ describe('/v1/skills', () => {
     expect(temp.names()).to.deep.equal([]);
   });
 
-  it('refuses packages that are too large', async () => {
+  it('/v1/skills refuses packages that are too large', async () => {
     const packed = refused(await upload(Buffer.alloc(50 * MIB + 1)), 413, 'skill_bundle_too_large');
     expect(packed.details).to.deep.equal({ max_bytes: 50 * MIB });
     refused(await upload(Buffer.alloc(50 * MIB)), 422, 'invalid_skill_bundle');
     reachedLimit('skill package: 50 MiB');
   });
 
-  it('reports that the storage is away, and creates no skill', async () => {
+  it('/v1/skills reports that the storage is away, and creates no skill', async () => {
     const blocked = await startService({ config: { storageUrl: 'file:///dev/null/nowhere' } });
     try {
       const answer = await upload(skill('stored'), { api: blocked.api });
@@ -125,7 +125,7 @@ describe('/v1/skills', () => {
     }
   });
 
-  it('deletes a skill whose object cannot be removed now', async () => {
+  it('/v1/skills deletes a skill whose object cannot be removed now', async () => {
     const created = await upload(skill('stuck'));
     const [object] = (await objects()).filter((key) => key.endsWith(created.body.id));
     const row = `UPDATE skills SET storage_key = $2 WHERE id = $1`;

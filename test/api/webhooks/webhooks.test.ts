@@ -15,7 +15,7 @@ describe('webhooks', () => {
   const create = (api: TestService['api'], body: object = {}): Promise<ApiResponse> =>
     api('POST', '/v1/webhooks', { url: URL, event_types: ['turn.completed'], ...body });
 
-  it('are created with a secret, which no other operation shows', async () => {
+  it('webhooks are created with a secret, which no other operation shows', async () => {
     const api = await newProject();
     const { status, body } = await create(api, { description: 'Orders', event_types: ['agent.file', 'turn.failed'] });
     expect(status).to.equal(201);
@@ -35,7 +35,7 @@ describe('webhooks', () => {
     expect(defaults.body).to.include({ description: null, enabled: false });
   });
 
-  it('keep secrets sealed: in no table in the clear, also when an answer is recorded', async () => {
+  it('webhooks keep secrets sealed: in no table in the clear, also when an answer is recorded', async () => {
     const api = await newProject();
     const key = { 'Idempotency-Key': 'one' };
     const send = (): Promise<ApiResponse> =>
@@ -58,7 +58,7 @@ describe('webhooks', () => {
     for (const { body } of [created, rotated]) expect(dump).to.not.contain(body.secret.slice(6, 26));
   });
 
-  it('change only in the fields that are given', async () => {
+  it('webhooks change only in the fields that are given', async () => {
     const api = await newProject();
     const { secret: _, ...webhook } = (await create(api, { description: 'Orders' })).body;
     const patch = (body: object): Promise<ApiResponse> => api('PATCH', `/v1/webhooks/${webhook.id}`, body);
@@ -75,7 +75,7 @@ describe('webhooks', () => {
     expect((await patch({ url: 'http://hooks.invalid/' })).body.error.type).to.equal('invalid_webhook_url');
   });
 
-  it('refuse bodies that the schema does not allow', async () => {
+  it('webhooks refuse bodies that the schema does not allow', async () => {
     const api = await newProject();
     const refused: [object, string][] = [
       [{ url: 1 }, '/url'],
@@ -97,7 +97,7 @@ describe('webhooks', () => {
     expect((await create(api, { description: 'x'.repeat(1000) })).status).to.equal(201);
   });
 
-  it('take public https urls only', async () => {
+  it('webhooks take public https urls only', async () => {
     const api = await newProject();
     const urls = [
       ...['http://example.com/', 'ftp://example.com/', 'example.com', '', 'https://user@example.com/'],
@@ -111,7 +111,7 @@ describe('webhooks', () => {
     }
   });
 
-  it('are at most 10 for a project, also when they are created at the same time', async () => {
+  it('webhooks are at most 10 for a project, also when they are created at the same time', async () => {
     const api = await newProject();
     const answers = await Promise.all(Array.from({ length: 13 }, () => create(api)));
     const refused = answers.filter(({ status }) => status !== 201);
@@ -127,7 +127,7 @@ describe('webhooks', () => {
     reachedLimit('webhooks of a project: 10');
   });
 
-  it('are gone once deleted, for every operation', async () => {
+  it('webhooks are gone once deleted, for every operation', async () => {
     const api = await newProject();
     const { id } = (await create(api)).body;
     const test = await api('POST', `/v1/webhooks/${id}/test`);
@@ -148,7 +148,7 @@ describe('webhooks', () => {
     expect((await api('GET', '/v1/webhooks')).body.items).to.deep.equal([]);
   });
 
-  it('page through their own deliveries, newest first', async () => {
+  it('webhooks page through their own deliveries, newest first', async () => {
     const api = await newProject();
     const [one, other] = [(await create(api)).body, (await create(api)).body];
     const ids: string[] = [];
@@ -165,7 +165,7 @@ describe('webhooks', () => {
     }
   });
 
-  it('answer a test with the delivery that is sent, once for an Idempotency-Key', async () => {
+  it('webhooks answer a test with the delivery that is sent, once for an Idempotency-Key', async () => {
     const api = await newProject();
     const { id } = (await create(api)).body;
     const send = (): Promise<ApiResponse> =>

@@ -8,7 +8,7 @@ describe('download links', () => {
   const queryOf = (path: string): Record<string, string> =>
     Object.fromEntries(new URL(path, 'http://service.example').searchParams);
 
-  it('outlive a rotation of ENCRYPTION_KEY, while the old key is listed', () => {
+  it('download links outlive a rotation of ENCRYPTION_KEY, while the old key is listed', () => {
     const query = queryOf(signedPath('file_1', EXPIRES, [KEYS[1]!]));
     expect(() => verifyLink('file_1', query, KEYS, 0)).not.to.throw();
     expect(() => verifyLink('file_1', query, [KEYS[0]!], 0)).to.throw('not valid');

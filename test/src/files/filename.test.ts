@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { contentDisposition, mimeTypeOf } from '../../../src/files/filename.js';
 
 describe('file names', () => {
-  it('give the type by their extension', () => {
+  it('file names give the type by their extension', () => {
     const types = {
       'a.CSV': 'text/csv',
       'a.tar.gz': 'application/gzip',
@@ -16,7 +16,7 @@ describe('file names', () => {
     for (const [name, type] of Object.entries(types)) expect(mimeTypeOf(name), name).to.equal(type);
   });
 
-  it('come through Content-Disposition as they are, whatever they hold', () => {
+  it('file names come through Content-Disposition as they are, whatever they hold', () => {
     const name = fc
       .string({ unit: 'grapheme', minLength: 1, maxLength: 50 })
       .map((text) => text.replace(/[/\\\p{Cc}]/gu, '_').toWellFormed());

@@ -13,7 +13,7 @@ describe('links of Google Cloud Storage', () => {
   });
   const file = { id: 'file_1', storage_key: 'files/p/a', filename: 'Prüf (1).pdf', mime_type: 'application/pdf' };
 
-  it('are valid for an hour, name and type included', async () => {
+  it('links of Google Cloud Storage are valid for an hour, name and type included', async () => {
     const url = new URL(await storage.downloadUrl(file, 3600));
     expect(url.origin + url.pathname).to.equal('https://storage.googleapis.com/bucket/some/prefix/files/p/a');
     const query = Object.fromEntries(url.searchParams);
@@ -30,7 +30,7 @@ describe('links of Google Cloud Storage', () => {
     );
   });
 
-  it('are signed over all of it', async () => {
+  it('links of Google Cloud Storage are signed over all of it', async () => {
     const url = new URL(await storage.downloadUrl(file, 3600));
     const signature = url.searchParams.get('X-Goog-Signature')!;
     url.searchParams.delete('X-Goog-Signature');

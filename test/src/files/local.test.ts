@@ -24,7 +24,7 @@ describe('local storage', () => {
       (error: unknown) => error as ServiceError,
     );
 
-  it('returns the stored bytes, whole or in parts', async () => {
+  it('local storage returns the stored bytes, whole or in parts', async () => {
     const { storage } = test;
     expect(await storage.put('files/p/a', Readable.from([Buffer.from('01234'), Buffer.from('56789')]), TEXT)).to.equal(
       10,
@@ -37,7 +37,7 @@ describe('local storage', () => {
     expect(await storage.size('files/p/a')).to.equal(10);
   });
 
-  it('makes files and folders for its own user alone, whatever the umask', async () => {
+  it('local storage makes files and folders for its own user alone, whatever the umask', async () => {
     const umask = process.umask(0);
     try {
       await test.storage.put('files/p/a', Buffer.from('secret'), TEXT);
@@ -54,7 +54,7 @@ describe('local storage', () => {
     ]);
   });
 
-  it('replaces an object, and deletes one twice', async () => {
+  it('local storage replaces an object, and deletes one twice', async () => {
     const { storage } = test;
     await storage.put('files/p/a', Buffer.from('old'), TEXT);
     await storage.put('files/p/a', Buffer.from('new content'), TEXT);
@@ -70,7 +70,7 @@ describe('local storage', () => {
     }
   });
 
-  it('leaves no object if the source breaks off', async () => {
+  it('local storage leaves no object if the source breaks off', async () => {
     const broken = Readable.from(
       (function* () {
         yield Buffer.from('first half');
@@ -83,7 +83,7 @@ describe('local storage', () => {
     expect(entries.filter((entry) => entry.isFile())).to.deep.equal([]);
   });
 
-  it('lists in the order of keys, from any place on', async () => {
+  it('local storage lists in the order of keys, from any place on', async () => {
     const all = ['files/p-1/b', 'files/p/a', 'files/p/c', 'files/p0/a', 'results/t/1', 'skills/p/a'];
     for (const key of [...all].reverse()) await test.storage.put(key, Buffer.from(key), TEXT);
     expect(await keys('')).to.deep.equal(all);
@@ -92,7 +92,7 @@ describe('local storage', () => {
     for (const [index, key] of all.entries()) expect(await keys('', key)).to.deep.equal(all.slice(index + 1));
   });
 
-  it('takes no key that is not its own', async () => {
+  it('local storage takes no key that is not its own', async () => {
     for (const key of ['../a', 'files/../../a', '/etc/passwd', 'files//a', 'files/A', 'files/a.b', 'files/a\0', '']) {
       expect(await refusal((async () => test.storage.read(key, 1))()), key).to.be.instanceOf(RangeError);
     }
@@ -100,7 +100,7 @@ describe('local storage', () => {
     expect(newStorageKey('files', 'proj_1')).to.match(/^files\/proj_1\/[0-9a-z]{26}$/);
   });
 
-  it('reports a failed write', async () => {
+  it('local storage reports a failed write', async () => {
     await test.storage.check();
     await test.storage.put('files/p/a', Buffer.from('x'), TEXT);
     const error = await refusal(test.storage.put('files/p/a/below-a-file', Buffer.from('x'), TEXT));

@@ -49,7 +49,7 @@ describe('cleanStorage', () => {
   const rows = async (): Promise<string[]> =>
     (await db.query<FileRow[]>('SELECT * FROM files ORDER BY id')).map(({ id }) => id);
 
-  it('keeps rows and objects that belong together', async () => {
+  it('cleanStorage keeps rows and objects that belong together', async () => {
     const file = await row(await put(newStorageKey('files', PROJECT)));
     const skill = await put(newStorageKey('skills', PROJECT));
     await db.query(
@@ -78,7 +78,7 @@ describe('cleanStorage', () => {
     expect(await rows()).to.deep.equal([file.id]);
   });
 
-  it('removes objects without an owner once they are old enough', async () => {
+  it('cleanStorage removes objects without an owner once they are old enough', async () => {
     for (const key of [
       newStorageKey('files', PROJECT),
       newStorageKey('skills', PROJECT),
@@ -92,7 +92,7 @@ describe('cleanStorage', () => {
     expect(await keys()).to.deep.equal([]);
   });
 
-  it('removes the archive of a deleted skill', async () => {
+  it('cleanStorage removes the archive of a deleted skill', async () => {
     const key = await put(newStorageKey('skills', PROJECT));
     await db.query(
       `INSERT INTO skills (id, project_id, name, description, size_bytes, storage_key, deleted_at)
@@ -102,21 +102,21 @@ describe('cleanStorage', () => {
     expect((await cleanStorage(db, files.storage, ALL)).removedObjects).to.equal(1);
   });
 
-  it('finishes a deletion that stopped half-way', async () => {
+  it('cleanStorage finishes a deletion that stopped half-way', async () => {
     const file = await row(await put(newStorageKey('files', PROJECT)));
     await db.query('UPDATE files SET deleted_at = now() WHERE id = $1', [file.id]);
     expect((await cleanStorage(db, files.storage, ALL)).finishedDeletions).to.equal(1);
     expect([await keys(), await rows()]).to.deep.equal([[], []]);
   });
 
-  it('deletes a file whose object is lost', async () => {
+  it('cleanStorage deletes a file whose object is lost', async () => {
     const kept = await row(await put(newStorageKey('files', PROJECT)));
     await row(newStorageKey('files', PROJECT));
     expect((await cleanStorage(db, files.storage, ALL)).removedRows).to.equal(1);
     expect(await rows()).to.deep.equal([kept.id]);
   });
 
-  it('fails if nearly all objects are missing: the storage is probably wrong', async () => {
+  it('cleanStorage fails if nearly all objects are missing: the storage is probably wrong', async () => {
     for (let count = 0; count < 12; count += 1) await row(newStorageKey('files', PROJECT));
     const error = await cleanStorage(db, files.storage, ALL).catch((thrown: Error) => thrown);
     expect((error as Error).message).to.contain('12 of 12 files');
@@ -124,7 +124,7 @@ describe('cleanStorage', () => {
     expect((await cleanStorage(db, files.storage, { ...ALL, removeMissing: true })).removedRows).to.equal(12);
   });
 
-  it('removes nothing from the storage of another installation', async () => {
+  it('cleanStorage removes nothing from the storage of another installation', async () => {
     const other = await createTestDatabase();
     const otherDb = await openDataSource(other.url, 2, 'test');
     try {
@@ -148,7 +148,7 @@ describe('cleanStorage', () => {
     }
   });
 
-  it('fails if the database has no projects: it is probably wrong', async () => {
+  it('cleanStorage fails if the database has no projects: it is probably wrong', async () => {
     const key = await put(newStorageKey('files', PROJECT));
     const error = await db
       .transaction(async (tx) => {
@@ -160,7 +160,7 @@ describe('cleanStorage', () => {
     expect(await keys()).to.deep.equal([key]);
   });
 
-  it('works in bounded batches, and continues where it stopped', async () => {
+  it('cleanStorage works in bounded batches, and continues where it stopped', async () => {
     for (let count = 0; count < 5; count += 1) await put(newStorageKey('files', PROJECT));
     for (let count = 0; count < 3; count += 1) await row(await put(newStorageKey('files', PROJECT)));
     let from: CleanPosition | null = null;

@@ -75,7 +75,7 @@ const value = fc.oneof(
 
 /** contract.md §11: the answers to forms of servers are checked by hand. */
 describe('the answer to a form', () => {
-  it('fits for us as it does for a validator of JSON Schema', () => {
+  it('the answer to a form fits for us as it does for a validator of JSON Schema', () => {
     fc.assert(
       fc.property(form, fc.dictionary(name, value, { noNullPrototype: true }), (schema, given) => {
         const known = readForm(schema);
@@ -91,7 +91,7 @@ describe('the answer to a form', () => {
     );
   });
 
-  it('is refused at the place that does not fit', () => {
+  it('the answer to a form is refused at the place that does not fit', () => {
     const known = readForm({
       type: 'object',
       properties: {
@@ -117,7 +117,7 @@ describe('the answer to a form', () => {
     );
   });
 
-  it('is checked without expressions that go back over a long text', () => {
+  it('the answer to a form is checked without expressions that go back over a long text', () => {
     const texts = ['a@' + 'a'.repeat(1e5), 'a@' + 'a-'.repeat(5e4), 'a@' + 'a.'.repeat(5e4), 'a.'.repeat(5e4)];
     texts.push(
       `a:${'/a'.repeat(5e4)}\\`,

@@ -37,12 +37,12 @@ describe('the form of a question', () => {
     }),
   };
   for (const [name, schema] of Object.entries(valid)) {
-    it(`may have ${name}`, () => {
+    it(`the form of a question may have ${name}`, () => {
       expect(readForm(schema)).to.deep.equal(schema);
     });
   }
 
-  it('keeps the keywords that MCP names', () => {
+  it('the form of a question keeps the keywords that MCP names', () => {
     const read = readForm({
       $schema: 'x',
       title: 'F',
@@ -106,7 +106,7 @@ describe('the form of a question', () => {
     [of({ ...anyOf({ const: 'x', title: 'X' }), default: ['y'] }), 'properties.a.default'],
   ];
   for (const [schema, message] of wrong) {
-    it(`must not be ${JSON.stringify(schema).slice(0, 90)}`, () => {
+    it(`the form of a question must not be ${JSON.stringify(schema).slice(0, 90)}`, () => {
       expect(() => readForm(schema))
         .to.throw(FormError)
         .with.property('message')

@@ -27,19 +27,19 @@ describe('the model catalogue (contract.md §5)', () => {
       (error: ConfigError) => error.problems,
     );
 
-  it('comes from MODELS_FILE, in its order', async () => {
+  it('the model catalogue comes from MODELS_FILE, in its order', async () => {
     const models = await load([TEST_MODEL, { ...TEST_MODEL, id: 'a', api_key_env: 'A_KEY', thinking: 'adaptive' }]);
     expect([...models.keys()]).to.deep.equal(['test-model', 'a']);
     expect(models.get('test-model')).to.deep.equal(TEST_MODEL);
   });
 
-  it('lists every error of the file', async () => {
+  it('the model catalogue lists every error of the file', async () => {
     const errors = await errorsOf([{ ...TEST_MODEL, id: '', context_window: '1', base_url: 'ftp://x', more: 1 }]);
     expect(errors).to.have.length(4);
     for (const part of ['/0/id', '/0/context_window', '/0/base_url', '/0 ']) expect(errors.join('\n')).to.contain(part);
   });
 
-  it('refuses a file that is not a list of models', async () => {
+  it('the model catalogue refuses a file that is not a list of models', async () => {
     for (const content of ['', '{', '{}', '[]', [TEST_MODEL, TEST_MODEL], null]) {
       expect(await errorsOf(content), JSON.stringify(content)).to.have.length(1);
     }
@@ -48,7 +48,7 @@ describe('the model catalogue (contract.md §5)', () => {
     ).to.be.instanceOf(ConfigError);
   });
 
-  it('names keys, and gives the account key to no other address', () => {
+  it('the model catalogue names keys, and gives the account key to no other address', () => {
     const env = { ANTHROPIC_API_KEY: 'account', OTHER: 'other' };
     const { base_url: _, ...atAnthropic } = TEST_MODEL;
     expect(apiKeyOf(atAnthropic, env)).to.equal('account');
@@ -56,7 +56,7 @@ describe('the model catalogue (contract.md §5)', () => {
     expect(apiKeyOf({ ...TEST_MODEL, api_key_env: 'OTHER' }, env)).to.equal('other');
   });
 
-  it('reads the provider of a model, and refuses one that is incomplete or has a key as well', async () => {
+  it('the model catalogue reads the provider of a model, and refuses one that is incomplete or has a key as well', async () => {
     const { base_url: _, ...plain } = TEST_MODEL;
     const vertex = { ...plain, provider: { google_vertex: { project: 'p', region: 'eu' } } };
     const cloud = { ...plain, id: 'cloud', provider: { google_cloud: { project: 'p', workspace_id: 'w' } } };
@@ -74,7 +74,7 @@ describe('the model catalogue (contract.md §5)', () => {
       expect((await errorsOf([second])).join()).to.contain('two kinds of credentials');
   });
 
-  it('reads prices, and refuses those that are incomplete, negative, too precise or in two currencies', async () => {
+  it('the model catalogue reads prices, and refuses those that are incomplete, negative, too precise or in two currencies', async () => {
     const price = { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 999_999_999.999999 };
     const priced = { ...TEST_MODEL, price };
     expect((await load([priced, { ...TEST_MODEL, id: 'free' }])).get(TEST_MODEL.id)).to.deep.equal(priced);
@@ -97,7 +97,7 @@ describe('the model catalogue (contract.md §5)', () => {
     expect((await errorsOf([priced, euros])).join()).to.contain('prices in USD and EUR: use one currency');
   });
 
-  it('asks at the start for what identity federation needs', async () => {
+  it('the model catalogue asks at the start for what identity federation needs', async () => {
     const file = join(dir, 'models.json');
     const { base_url: _, ...plain } = TEST_MODEL;
     writeFileSync(file, JSON.stringify([{ ...plain, credentials: 'federated' }]));

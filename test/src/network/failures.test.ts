@@ -4,7 +4,7 @@ import { neverConnected } from '../../../src/network/failures.js';
 const failed = (code: string, syscall: string): Error => Object.assign(new Error(code), { code, syscall });
 
 describe('a failed request', () => {
-  it('was not sent if the system could not connect, whatever the code', () => {
+  it('a failed request was not sent if the system could not connect, whatever the code', () => {
     for (const code of ['ECONNREFUSED', 'EADDRNOTAVAIL', 'ETIMEDOUT', 'EHOSTDOWN', 'EMFILE', 'ENETUNREACH']) {
       const error = new TypeError('fetch failed', { cause: failed(code, 'connect') });
       expect(neverConnected(error), code).to.equal(true);
@@ -13,7 +13,7 @@ describe('a failed request', () => {
     expect(neverConnected(new TypeError('fetch failed', { cause: new AggregateError(addresses) }))).to.equal(true);
   });
 
-  it('may have been sent if the connection was lost later', () => {
+  it('a failed request may have been sent if the connection was lost later', () => {
     for (const [code, syscall] of [
       ['ETIMEDOUT', 'read'],
       ['ECONNRESET', 'read'],

@@ -55,7 +55,7 @@ describe('the network to MCP servers', () => {
     return { port, sockets: () => sockets };
   };
 
-  it('refuses at the check a name of which one address is private', async () => {
+  it('the network to MCP servers refuses at the check a name of which one address is private', async () => {
     const mixed = network([], async () => [
       { address: '93.184.215.14', family: 4 },
       { address: '::1', family: 6 },
@@ -64,7 +64,7 @@ describe('the network to MCP servers', () => {
     expect(error).to.have.property('type', 'invalid_mcp_server_url');
   });
 
-  it('connects to no address of a mixed answer', async () => {
+  it('the network to MCP servers connects to no address of a mixed answer', async () => {
     const { port, sockets } = await bait();
     const mixed = network([], async () => [
       { address: '127.0.0.1', family: 4 },
@@ -75,7 +75,7 @@ describe('the network to MCP servers', () => {
     expect(sockets()).to.equal(0);
   });
 
-  it('connects to no name that resolves to loopback since its check (DNS rebinding)', async () => {
+  it('the network to MCP servers connects to no name that resolves to loopback since its check (DNS rebinding)', async () => {
     const { port, sockets } = await bait();
     const answers = ['93.184.215.14', '127.0.0.1'];
     const rebinding = network([], async () => [{ address: answers.shift()!, family: 4 }]);
@@ -86,7 +86,7 @@ describe('the network to MCP servers', () => {
   });
 
   for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '0.0.0.0']) {
-    it(`opens no socket to https://${host}, which no resolver sees`, async () => {
+    it(`the network to MCP servers opens no socket to https://${host}, which no resolver sees`, async () => {
       const { port, sockets } = await bait();
       const error = await failureOf(network([]).fetch(new URL(`https://${host}:${port}/`), {}, LIMITS));
       expect(error.cause).to.be.instanceOf(UnsafeAddressError);
@@ -94,21 +94,21 @@ describe('the network to MCP servers', () => {
     });
   }
 
-  it('leaves a name that does not resolve to the connection', async () => {
+  it('the network to MCP servers leaves a name that does not resolve to the connection', async () => {
     const unknown = network([], async () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' })));
     const url = await unknown.checkUrl('https://nowhere.example/mcp');
     const error = await failureOf(unknown.fetch(url, {}, LIMITS));
     expect(error.cause).to.have.property('code', 'ENOTFOUND');
   });
 
-  it('exempts an allowed host, by name too', async () => {
+  it('the network to MCP servers exempts an allowed host, by name too', async () => {
     const server = await serve((_, res) => void res.end('hello'));
     const allowed = network([`mcp.internal:${server.port}`], async () => [{ address: '127.0.0.1', family: 4 }]);
     const url = await allowed.checkUrl(`http://mcp.internal:${server.port}/`);
     expect(await (await allowed.fetch(url, {}, LIMITS)).text()).to.equal('hello');
   });
 
-  it('follows a redirect within the origin with everything', async () => {
+  it('the network to MCP servers follows a redirect within the origin with everything', async () => {
     const server = await serve((req, res) => {
       if (req.url === '/mcp') res.writeHead(307, { location: '/mcp/' }).end();
       else req.pipe(res);
@@ -119,7 +119,7 @@ describe('the network to MCP servers', () => {
     expect(server.requests[1]!.headers.authorization).to.equal('Bearer secret');
   });
 
-  it('takes no credential and no session to another origin', async () => {
+  it('the network to MCP servers takes no credential and no session to another origin', async () => {
     const target = await serve((_, res) => void res.end('there'));
     const server = await serve((_, res) => void res.writeHead(308, { location: `http://${target.host}/x` }).end());
     const headers = {
@@ -140,7 +140,7 @@ describe('the network to MCP servers', () => {
     expect(target.requests[0]!.headers.accept).to.equal('text/event-stream');
   });
 
-  it('checks every hop: a redirect to loopback opens no socket', async () => {
+  it('the network to MCP servers checks every hop: a redirect to loopback opens no socket', async () => {
     const { port, sockets } = await bait();
     for (const location of [`http://127.0.0.1:${port}/`, `https://127.0.0.1:${port}/`, `https://localhost:${port}/`]) {
       const server = await serve((_, res) => void res.writeHead(307, { location }).end());
@@ -150,7 +150,7 @@ describe('the network to MCP servers', () => {
     expect(sockets()).to.equal(0);
   });
 
-  it('does not follow redirects that change the request, add a user, or never end', async () => {
+  it('the network to MCP servers does not follow redirects that change the request, add a user, or never end', async () => {
     const post = { method: 'POST', body: 'x' };
     const cases: [number, (host: string) => string, RequestInit][] = [
       [301, () => '/other', post],
@@ -171,7 +171,7 @@ describe('the network to MCP servers', () => {
     }
   });
 
-  it('cuts off a body that is too long, compressed or not', async () => {
+  it('the network to MCP servers cuts off a body that is too long, compressed or not', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000));
     const server = await serve((req, res) => {
       if (req.url === '/gzip') res.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);

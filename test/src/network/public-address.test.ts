@@ -113,13 +113,13 @@ describe('public addresses', () => {
     });
   }
 
-  it('accepts only the canonical spelling of an address', () => {
+  it('the check of public addresses accepts only the canonical spelling of an address', () => {
     for (const address of ['0177.0.0.1', '8.8.8', '134744072', '0x8.8.8.8', '08.8.8.8', 'localhost', '', '8.8.8.8 ']) {
       expect(isPublicAddress(address), address).to.equal(false);
     }
   });
 
-  it('never accepts an IPv6 address that carries an IPv4 address', () => {
+  it('the check of public addresses never accepts an IPv6 address that carries an IPv4 address', () => {
     fc.assert(
       fc.property(fc.constantFrom('::ffff:', '::', '64:ff9b::', '::ffff:0:'), fc.ipV4(), (prefix, v4) => {
         expect(isPublicAddress(`${prefix}${v4}`)).to.equal(false);
@@ -127,7 +127,7 @@ describe('public addresses', () => {
     );
   });
 
-  it('never accepts an IPv6 address outside of 2000::/3', () => {
+  it('the check of public addresses never accepts an IPv6 address outside of 2000::/3', () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         if (isPublicAddress(address)) expect(new URL(`http://[${address}]`).hostname).to.match(/^\[[23]/);
@@ -161,14 +161,14 @@ describe('urls of MCP servers', () => {
     ['https://example.com\\@127.0.0.1/', 'a backslash that hides the host'],
   ];
   for (const [url, why] of REFUSED) {
-    it(`refuses ${JSON.stringify(url)}: ${why}`, () => {
+    it(`the check of MCP server urls refuses ${JSON.stringify(url)}: ${why}`, () => {
       expect(() => parseServerUrl(url, []))
         .to.throw()
         .with.property('type', 'invalid_mcp_server_url');
     });
   }
 
-  it('exempts exactly the allowed host and port', () => {
+  it('the check of MCP server urls exempts exactly the allowed host and port', () => {
     const allowed = ['127.0.0.1:9000', '[::1]:9000', 'mcp.internal:80', 'localhost:443'];
     for (const url of [
       'http://127.0.0.1:9000/mcp',

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { createResolve } from '../../../src/network/resolve.js';
 
 describe('resolving names of MCP servers', () => {
-  it('leaves the threads of the process free while a name server is silent', async () => {
+  it('resolving names of MCP servers leaves the threads of the process free while a name server is silent', async () => {
     const silent = createSocket('udp4').bind(0, '127.0.0.1');
     await once(silent, 'listening');
     const resolve = createResolve([`127.0.0.1:${silent.address().port}`]);

@@ -16,7 +16,7 @@ describe('a byte budget', () => {
     return { admitted, ask, release: (name: string) => releases.get(name)!() };
   };
 
-  it('admits requests that fit, and the rest in the order of arrival', async () => {
+  it('a byte budget admits requests that fit, and the rest in the order of arrival', async () => {
     const { admitted, ask, release } = asker(new MemoryShare(10));
     await ask('a', 6);
     void ask('b', 6);
@@ -29,7 +29,7 @@ describe('a byte budget', () => {
     expect(admitted).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('admits one that is larger than the budget alone', async () => {
+  it('a byte budget admits one that is larger than the budget alone', async () => {
     const budget = new MemoryShare(10);
     const { admitted, ask, release } = asker(budget);
     await ask('small', 1);
@@ -47,7 +47,7 @@ describe('a byte budget', () => {
     expect(budget.used).to.equal(0);
   });
 
-  it('drops requests that stop waiting, and admits those behind them', async () => {
+  it('a byte budget drops requests that stop waiting, and admits those behind them', async () => {
     const budget = new MemoryShare(10);
     const { admitted, ask, release } = asker(budget);
     await ask('a', 6);
@@ -64,7 +64,7 @@ describe('a byte budget', () => {
     expect(budget.used).to.equal(4);
   });
 
-  it('gives one project at most its part, and the rest to others', async () => {
+  it('a byte budget gives one project at most its part, and the rest to others', async () => {
     const budget = new MemoryShare(10, 5);
     const { admitted, ask, release } = asker(budget);
     void ask('a1', 4, undefined, 'a');
@@ -82,7 +82,7 @@ describe('a byte budget', () => {
     expect([budget.used, budget.waiting]).to.deep.equal([10, 0]);
   });
 
-  it('lets waiting projects take turns, and no request overtake the next one', async () => {
+  it('a byte budget lets waiting projects take turns, and no request overtake the next one', async () => {
     const { admitted, ask, release } = asker(new MemoryShare(4, 4));
     await ask('first', 4, undefined, 'a');
     for (const name of ['a1', 'a2', 'a3']) void ask(name, 4, undefined, 'a');

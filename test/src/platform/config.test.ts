@@ -16,7 +16,7 @@ const errorsOf = (env: NodeJS.ProcessEnv): string[] => {
 };
 
 describe('the configuration', () => {
-  it('is small: two settings are enough, empty ones count as unset', () => {
+  it('the configuration is small: two settings are enough, empty ones count as unset', () => {
     expect(loadConfig({ ...GOOD, PORT: '', RETENTION_DAYS: '' })).to.include({ port: 8080, retentionDays: null });
     expect(loadConfig({ ...GOOD, RETENTION_DAYS: '30', MAINTENANCE: 'off' })).to.include({
       retentionDays: 30,
@@ -24,7 +24,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('lists every error in one message, including those of the models', async () => {
+  it('the configuration lists every error in one message, including those of the models', async () => {
     const error = await loadSettings({
       PORT: 'x',
       MAX_STEPS: '0',
@@ -39,13 +39,13 @@ describe('the configuration', () => {
     }
   });
 
-  it('names the values that a setting may have', () => {
+  it('the configuration names the values that a setting may have', () => {
     expect(errorsOf({ ...GOOD, LOG_LEVEL: 'loud' })).to.deep.equal([
       'LOG_LEVEL must be equal to one of the allowed values: trace, debug, info, warn, error, fatal, silent',
     ]);
   });
 
-  it('knows a name that is misspelt, and does not take other programs for it', () => {
+  it('the configuration knows a name that is misspelt, and does not take other programs for it', () => {
     const env = { DATABASE_POOL_SISE: '5', RETENTION_DAY: '30', MODEL_FILE: 'x' };
     const others = { HOME: '/', HOSTNAME: 'a', PORTS: '1', DATABASE_URL: 'x', TEMPORAL_ADDRESS: 'x' };
     const sentences = misspeltSettings({ ...env, ...others });
@@ -59,12 +59,12 @@ describe('the configuration', () => {
     );
   });
 
-  it('ignores the variables of other programs', () => {
+  it('the configuration ignores the variables of other programs', () => {
     const foreign = { HOME: '/', METRIC_PORT: '9', PGHOST: 'x', DATABSE_URL: 'other' };
     expect(loadConfig({ ...GOOD, ...foreign })).to.deep.equal(loadConfig(GOOD));
   });
 
-  it('refuses settings that contradict each other', () => {
+  it('the configuration refuses settings that contradict each other', () => {
     const one = (env: NodeJS.ProcessEnv): string => {
       const errors = errorsOf({ ...GOOD, ...env });
       expect(errors).to.have.length(1);

@@ -3,7 +3,7 @@ import { isDecimal, toDecimal, toUnits } from '../../../src/platform/decimal.js'
 import { costOf, priceOf } from '../../../src/models/price.js';
 
 describe('decimal numbers of money', () => {
-  it('lose nothing, and have no exponent and no trailing zeros', () => {
+  it('decimal numbers of money lose nothing, and have no exponent and no trailing zeros', () => {
     for (const [text, shortest] of [
       ['0', '0'],
       ['0.000000', '0'],
@@ -17,7 +17,7 @@ describe('decimal numbers of money', () => {
     }
   });
 
-  it('have one spelling, 9 digits before and 6 after the point', () => {
+  it('decimal numbers of money have one spelling, 9 digits before and 6 after the point', () => {
     for (const text of ['0', '0.5', '1', '10', '999999999.999999', '1.50'])
       expect(isDecimal(text), text).to.equal(true);
     for (const text of ['', '01', '.5', '1.', '-1', '+1', '1e3', '1.0000000', '1000000000', '1,5', ' 1', '1\n', '١']) {
@@ -25,7 +25,7 @@ describe('decimal numbers of money', () => {
     }
   });
 
-  it('make the cost of a call, each kind of token at its price', () => {
+  it('decimal numbers of money make the cost of a call, each kind of token at its price', () => {
     const price = priceOf({
       price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
     })!;
@@ -39,7 +39,7 @@ describe('decimal numbers of money', () => {
     expect(toDecimal(costOf(price, usage))).to.equal('0.375453');
   });
 
-  it('keep each digit of a price', () => {
+  it('decimal numbers of money keep each digit of a price', () => {
     const smallest = { input: 0.000001, output: 123_456_789.123456, cache_read: 0.1, cache_write: 999_999_999.999999 };
     const price = priceOf({ price: { currency: 'EUR', ...smallest } })!;
     expect(price).to.deep.equal({

@@ -12,7 +12,7 @@ describe('JSON with exact numbers', () => {
     '{"9007199254740993":"key","\\u0000":9007199254740993}',
     '9007199254740993',
   ]) {
-    it(`comes out as it came in: ${json}`, () => {
+    it(`JSON with exact numbers comes out as it came in: ${json}`, () => {
       expect(exactText(parseExact(json))).to.equal(json);
       expect(exactText(JSON.parse(JSON.stringify(parseExact(json)))), 'through code that knows only JSON').to.equal(
         json,
@@ -20,7 +20,7 @@ describe('JSON with exact numbers', () => {
     });
   }
 
-  it('leaves the numbers that JavaScript keeps as they are', () => {
+  it('JSON with exact numbers leaves the numbers that JavaScript keeps as they are', () => {
     for (const json of [
       '[1,-2.5,1e3,0.1,9007199254740991,0.30000000000000004,1e21,[],"9007199254740993"]',
       '{}',
@@ -30,7 +30,7 @@ describe('JSON with exact numbers', () => {
     }
   });
 
-  it('refuses whatever JSON.parse refuses', () => {
+  it('JSON with exact numbers refuses whatever JSON.parse refuses', () => {
     for (const json of [
       '{9007199254740993:1}',
       '[09007199254740993]',
@@ -42,7 +42,7 @@ describe('JSON with exact numbers', () => {
     }
   });
 
-  it('is the same text for any JSON with any integers', () => {
+  it('JSON with exact numbers is the same text for any JSON with any integers', () => {
     const integer = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n });
     fc.assert(
       fc.property(fc.array(integer), fc.json(), (integers, json) => {
@@ -55,12 +55,12 @@ describe('JSON with exact numbers', () => {
     );
   });
 
-  it('tells such a number from a text', () => {
+  it('JSON with exact numbers tells such a number from a text', () => {
     const [number, text] = parseExact('[9007199254740993,"9007199254740993"]') as string[];
     expect([isMarkedNumber(number!), isMarkedNumber(text!)]).to.deep.equal([true, false]);
   });
 
-  it('tells neighbours apart that JavaScript takes for one number', () => {
+  it('JSON with exact numbers tells neighbours apart that JavaScript takes for one number', () => {
     const hashOf = (json: string): string => jsonHash(parseExact(json)).toString('hex');
     expect(hashOf('{"id":9007199254740993}')).not.to.equal(hashOf('{"id":9007199254740992}'));
     expect(hashOf('{"id":9007199254740993}')).not.to.equal(hashOf('{"id":"9007199254740993"}'));

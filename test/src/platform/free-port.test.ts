@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { freePort, portRange } from '../../../src/platform/free-port.js';
 
 describe('a free port', () => {
-  it('is outside of the ephemeral range, where outgoing connections take ports', () => {
+  it('a free port is outside of the ephemeral range, where outgoing connections take ports', () => {
     expect(portRange('32768\t60999\n')).to.deep.equal([20_000, 32_767]);
     expect(portRange('49152 65535')).to.deep.equal([20_000, 49_151]);
     expect(portRange('15000 65535')).to.deep.equal([1024, 14_999]);
@@ -10,7 +10,7 @@ describe('a free port', () => {
     expect(portRange('1024 65535'), 'no room').to.equal(null);
   });
 
-  it('is the preferred one, unless that is taken or excluded', async () => {
+  it('a free port is the preferred one, unless that is taken or excluded', async () => {
     const port = await freePort();
     expect(await freePort(port, { exclude: [port] })).to.not.equal(port);
   });

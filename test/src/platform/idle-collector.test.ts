@@ -15,7 +15,7 @@ describe('the memory of an idle process', () => {
     expect(used).to.have.length(200);
   };
 
-  it('goes back when what requests left is garbage', async () => {
+  it('the memory of an idle process goes back when what requests left is garbage', async () => {
     heapInUse();
     const before = buffers();
     const stop = collectWhenIdle(100);

@@ -10,7 +10,7 @@ function lines(): { write(line: string): void; read(): Record<string, unknown>[]
 }
 
 describe('the log', () => {
-  it('writes one line of JSON per event, with Cloud Logging’s severity', () => {
+  it('the log writes one line of JSON per event, with Cloud Logging’s severity', () => {
     const out = lines();
     const log = createLogger('debug', 'api', out).child({ request_id: 'req_1' });
     log.warn({ turn_id: 'turn_1', step: 2 }, 'slow');
@@ -21,7 +21,7 @@ describe('the log', () => {
     expect(second).to.include({ severity: 'DEBUG' });
   });
 
-  it('drops every field that is not allowed, and names it', () => {
+  it('the log drops every field that is not allowed, and names it', () => {
     const out = lines();
     const log = createLogger('info', 'api', out);
     const fields = { turn_id: 't', authorization: 'Bearer ask_x', content: 'my secret' };
@@ -38,7 +38,7 @@ describe('the log', () => {
     expect(out.read()[0]).to.deep.include({ turn_id: 't', redacted: ['authorization', 'content'] });
   });
 
-  it('describes an error by kind, message, stack and cause, without its attached objects', () => {
+  it('the log describes an error by kind, message, stack and cause, without its attached objects', () => {
     const out = lines();
     const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', headers: { authorization: 'Bearer x' } });
     createLogger('info', 'api', out).error({ err: new Error('away', { cause }) }, 'z');

@@ -3,7 +3,7 @@ import { createReadiness, type PartStates } from '../../../src/platform/readines
 import { eventually } from '../../support/eventually.js';
 
 describe('readiness', () => {
-  it('is checked once for parallel requests, and again later', async () => {
+  it('readiness is checked once for parallel requests, and again later', async () => {
     let checks = 0;
     const readiness = createReadiness(async (): Promise<PartStates> => {
       checks += 1;

@@ -31,7 +31,7 @@ const dense = (min: number, max: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom('a', 'b'), minLength: min, maxLength: max });
 
 describe('redaction of secrets', () => {
-  it('replaces every occurrence, also of overlapping secrets', () => {
+  it('redaction of secrets replaces every occurrence, also of overlapping secrets', () => {
     fc.assert(
       fc.property(fc.array(dense(8, 12), { minLength: 1, maxLength: 4 }), dense(0, 300), (secrets, text) => {
         expect(new Redactor(secrets).redact(text)).to.equal(redactSlowly(text, secrets));
@@ -40,7 +40,7 @@ describe('redaction of secrets', () => {
     );
   });
 
-  it('gives the same for long texts, piece by piece', async () => {
+  it('redaction of secrets gives the same for long texts, piece by piece', async () => {
     const secrets = ['s3cret-one', 's3cret-one-and-more', `long-${'x'.repeat(8000)}`];
     const text = `${'y'.repeat(100_003)}${secrets.join('-')}`.repeat(12) + secrets[2]!.slice(0, 5000);
     const redactor = new Redactor(secrets);
@@ -49,12 +49,12 @@ describe('redaction of secrets', () => {
     expect(clean === redactor.redact(text)).to.equal(true);
   });
 
-  it('leaves short secrets and texts without secrets alone', () => {
+  it('redaction of secrets leaves short secrets and texts without secrets alone', () => {
     expect(new Redactor(['1234567', '12345678']).redact('1234567 and 12345678')).to.equal(`1234567 and ${MARK}`);
     expect(new Redactor([]).redact('text')).to.equal('text');
   });
 
-  it('shows no part of a secret at the end of a cut text', () => {
+  it('redaction of secrets shows no part of a secret at the end of a cut text', () => {
     fc.assert(
       fc.property(
         fc.array(dense(8, 12), { minLength: 1, maxLength: 3 }),
@@ -72,7 +72,7 @@ describe('redaction of secrets', () => {
     expect(new Redactor([secret]).redactStart(secret.repeat(3), 1000)).to.equal(MARK);
   });
 
-  it('holds back the end that may be the start of a secret', () => {
+  it('redaction of secrets holds back the end that may be the start of a secret', () => {
     const redactor = new Redactor(['secret-123', 'ret-999-long-one']);
     for (const [text, length] of [
       ['', 0],
@@ -99,7 +99,7 @@ describe('redaction of secrets', () => {
     ],
     ['has the secret everywhere', 'abcdefgh', 'abcdefgh'.repeat(500_000)],
   ] as const) {
-    it(`takes time in proportion to a text that ${what}`, async () => {
+    it(`redaction of secrets takes time in proportion to a text that ${what}`, async () => {
       const secrets = Array.from({ length: 16 }, (_, n) => (n === 0 ? secret : `${secret.slice(0, -1)}${n}`));
       const began = process.cpuUsage();
       await new Redactor(secrets).redactLong(text);

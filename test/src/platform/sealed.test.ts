@@ -7,7 +7,7 @@ const NEW = Buffer.alloc(32, 2);
 const COLUMN = 'mcp_servers.credential';
 
 describe('sealed secrets', () => {
-  it('open again, whatever they are', () => {
+  it('sealed secrets open again, whatever they are', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (secret) => {
         expect(unseal([NEW], COLUMN, 'mcp_a', seal([NEW], COLUMN, 'mcp_a', secret))).to.equal(secret);
@@ -15,28 +15,28 @@ describe('sealed secrets', () => {
     );
   });
 
-  it('differ each time and do not contain the secret', () => {
+  it('sealed secrets differ each time and do not contain the secret', () => {
     const [one, two] = [seal([NEW], COLUMN, 'mcp_a', 'secret'), seal([NEW], COLUMN, 'mcp_a', 'secret')];
     expect(one).not.to.equal(two);
     expect(Buffer.from(one, 'base64').toString('latin1')).not.to.include('secret');
   });
 
-  it('open with an older key of the list, and show that it is an older one', () => {
+  it('sealed secrets open with an older key of the list, and show that it is an older one', () => {
     const sealed = seal([OLD], COLUMN, 'mcp_a', 'secret');
     expect(unseal([NEW, OLD], COLUMN, 'mcp_a', sealed)).to.equal('secret');
     expect(isSealedWithNewest([NEW, OLD], sealed)).to.equal(false);
     expect(isSealedWithNewest([NEW, OLD], seal([NEW, OLD], COLUMN, 'mcp_a', 'secret'))).to.equal(true);
   });
 
-  it('do not open in another row', () => {
+  it('sealed secrets do not open in another row', () => {
     expect(() => unseal([NEW], COLUMN, 'mcp_b', seal([NEW], COLUMN, 'mcp_a', 'secret'))).to.throw(UnsealError);
   });
 
-  it('do not open without their key', () => {
+  it('sealed secrets do not open without their key', () => {
     expect(() => unseal([NEW], COLUMN, 'mcp_a', seal([OLD], COLUMN, 'mcp_a', 'secret'))).to.throw(UnsealError);
   });
 
-  it('do not open when any character of them is altered', () => {
+  it('sealed secrets do not open when any character of them is altered', () => {
     const sealed = seal([NEW], COLUMN, 'mcp_a', 'secret');
     for (let at = 0; at < sealed.length; at += 1) {
       const altered = `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;

@@ -4,7 +4,7 @@ import { forgetOldAnswers } from '../../../src/projects/idempotency.js';
 import { createTestDatabase } from '../../support/postgres.js';
 
 describe('the clean-up of idempotency records', () => {
-  it('finds old records by their index', async () => {
+  it('the clean-up of idempotency records finds old records by their index', async () => {
     const database = await createTestDatabase();
     // One connection: it reports its own statistics.
     const db = await openDataSource(database.url, 1, 'test');

@@ -16,16 +16,16 @@ const token = tokens.sign(claims);
 
 /** docs/contract.md §16. */
 describe('the text of a session token', () => {
-  it('gives back what it was made of, until it expires', () => {
+  it('the text of a session token gives back what it was made of, until it expires', () => {
     expect(tokens.verify(token, 1_999_999)).to.deep.equal(claims);
     expect(tokens.verify(token, 2_000_000)).to.equal(null);
   });
 
-  it('is a bearer token of ASCII characters', () => {
+  it('the text of a session token is a bearer token of ASCII characters', () => {
     expect(token).to.match(/^sst_[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43}$/);
   });
 
-  it('is refused with any one character changed, removed or added', () => {
+  it('the text of a session token is refused with any one character changed, removed or added', () => {
     const others = 'AQgw059_-.';
     for (let at = 0; at < token.length; at += 1) {
       const cut = token.slice(0, at) + token.slice(at + 1);
@@ -39,13 +39,13 @@ describe('the text of a session token', () => {
     }
   });
 
-  it('is refused with the claims of one token and the signature of another', () => {
+  it('the text of a session token is refused with the claims of one token and the signature of another', () => {
     const wider = tokens.sign({ ...claims, scopes: new Set(TOKEN_SCOPE_NAMES) });
     const mixed = `${wider.split('.')[0]}.${token.split('.')[1]}`;
     expect(tokens.verify(mixed, 0)).to.equal(null);
   });
 
-  it('is refused when it is anything else', () => {
+  it('the text of a session token is refused when it is anything else', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -60,14 +60,14 @@ describe('the text of a session token', () => {
     expect(tokens.verify(`sst_${'a'.repeat(100_000)}.${'a'.repeat(43)}`, 0)).to.equal(null);
   });
 
-  it('is signed with the newest key, and accepted with each key of the list', () => {
+  it('the text of a session token is signed with the newest key, and accepted with each key of the list', () => {
     const rotated = new SessionTokens([key(2), key(1)]);
     expect(rotated.verify(token, 0)).to.deep.equal(claims);
     expect(tokens.verify(rotated.sign(claims), 0)).to.equal(null);
     expect(new SessionTokens([key(2)]).verify(token, 0)).to.equal(null);
   });
 
-  it('fits into a request header with an actor of 128 characters of four bytes', () => {
+  it('the text of a session token fits into a request header with an actor of 128 characters of four bytes', () => {
     const longest = { ...claims, actor: '🙂'.repeat(128), scopes: new Set(TOKEN_SCOPE_NAMES) };
     const signed = tokens.sign(longest);
     expect(signed.length).to.be.below(2048);
@@ -91,14 +91,14 @@ describe('the permissions of a session token', () => {
     ...permissionsOf({ ...claims, scopes }, { scopes: of_key }),
   ];
 
-  it('are those that its scopes stand for, and no others of its key', () => {
+  it('the permissions of a session token are those that its scopes stand for, and no others of its key', () => {
     expect(of(new Set(['read']))).to.deep.equal(['sessions:read']);
     expect(of(new Set(['send', 'cancel']))).to.deep.equal(['sessions:write']);
     expect(of(new Set(['answer']))).to.deep.equal(['sessions:write', 'approvals:write']);
     expect(of(new Set(['files']))).to.deep.equal(['files:read', 'files:write']);
   });
 
-  it('are never more than its key has', () => {
+  it('the permissions of a session token are never more than its key has', () => {
     expect(of(new Set(TOKEN_SCOPE_NAMES), new Set(['sessions:read']))).to.deep.equal(['sessions:read']);
   });
 });

@@ -91,7 +91,7 @@ function changes(): { zone: string; at: number }[] {
 }
 
 describe('the next times of a schedule', () => {
-  it(`are those of a calculation minute by minute, for ${CASES} expressions around every change of clocks`, function () {
+  it(`the next times of a schedule are those of a calculation minute by minute, for ${CASES} expressions around every change of clocks`, function () {
     this.timeout(120_000);
     const pick = numbers(20_261_122);
     const all = changes();
@@ -127,21 +127,21 @@ describe('the next times of a schedule', () => {
     }
   });
 
-  it('skip a local time that does not exist, and take the first of one that exists twice', () => {
+  it('the next times of a schedule skip a local time that does not exist, and take the first of one that exists twice', () => {
     const next = (cron: string, after: string): string[] =>
       nextTimes({ cron, at: null, timezone: 'Europe/Berlin', endAt: null }, Date.parse(after), 2).map(iso);
     expect(next('30 2 * * *', '2027-03-27T12:00:00Z')).to.deep.equal(['2027-03-29T00:30', '2027-03-30T00:30']);
     expect(next('30 2 * * *', '2027-10-30T12:00:00Z')).to.deep.equal(['2027-10-31T00:30', '2027-11-01T01:30']);
   });
 
-  it('match either kind of day where both are given', () => {
+  it('the next times of a schedule match either kind of day where both are given', () => {
     const timing = { cron: '0 0 13 * FRI', at: null, timezone: 'UTC', endAt: null };
     expect(nextTimes(timing, Date.parse('2026-12-08T00:00:00Z'), 3).map(iso)).to.deep.equal([
       ...['2026-12-11T00:00', '2026-12-13T00:00', '2026-12-18T00:00'],
     ]);
   });
 
-  it('take names, ranges to Sunday, 7 as Sunday, and steps from a value', () => {
+  it('the next times of a schedule take names, ranges to Sunday, 7 as Sunday, and steps from a value', () => {
     const same = (one: string, other: string): void => {
       const of = (cron: string): number[] => nextTimes({ cron, at: null, timezone: 'UTC', endAt: null }, 0, 50);
       expect(of(one), one).to.deep.equal(of(other));
@@ -152,14 +152,14 @@ describe('the next times of a schedule', () => {
     same(' 0\t0  1 1 * ', '0 0 1 1 *');
   });
 
-  it('come after years for 29 February, and never for 30 February', () => {
+  it('the next times of a schedule come after years for 29 February, and never for 30 February', () => {
     const of = (cron: string): string[] =>
       nextTimes({ cron, at: null, timezone: 'UTC', endAt: null }, Date.parse('2096-03-01T00:00:00Z'), 1).map(iso);
     expect(of('0 0 29 2 *')).to.deep.equal(['2104-02-29T00:00']);
     expect(of('0 0 30 2 *')).to.deep.equal([]);
   });
 
-  it('are as far apart as the closest two of a day, or the last of a day and the first of the next', () => {
+  it('the next times of a schedule are as far apart as the closest two of a day, or the last of a day and the first of the next', () => {
     const pauses = [
       '* * * * *',
       '0 8 * * *',
@@ -172,7 +172,7 @@ describe('the next times of a schedule', () => {
     expect(pauses.map((cron) => shortestPauseMinutes(parseCron(cron)))).to.deep.equal([1, 1440, 5, 50, 720, 60, 1440]);
   });
 
-  it('include the end, and nothing after it', () => {
+  it('the next times of a schedule include the end, and nothing after it', () => {
     const [start, end] = ['2026-12-01T08:00:00Z', '2026-12-02T08:00:00Z'].map((text) => Date.parse(text)) as [
       number,
       number,
@@ -183,7 +183,7 @@ describe('the next times of a schedule', () => {
     expect(nextTimes({ ...timing, cron: null, at: end + 1000 }, start, 5)).to.deep.equal([]);
   });
 
-  it('are read in zones of the IANA database', () => {
+  it('the next times of a schedule are read in zones of the IANA database', () => {
     for (const zone of ['UTC', 'Europe/Berlin', 'US/Pacific', 'Etc/GMT+5'])
       expect(isTimeZone(zone), zone).to.equal(true);
     for (const zone of ['', '+01:00', 'Berlin', 'Europe/', 'Z'.repeat(65)])

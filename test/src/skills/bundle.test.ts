@@ -22,14 +22,14 @@ async function refusal(content: Buffer | string, filename?: string): Promise<Ser
 describe('skill packages', () => {
   describe('forms', () => {
     for (const filename of ['demo.zip', 'demo.skill', 'DEMO.ZIP', 'noname']) {
-      it(`takes an archive called ${filename}`, async () => {
+      it(`the reader of skill packages takes an archive called ${filename}`, async () => {
         const bundle = await bundleOf(zip([SKILL, { name: 'a/b.txt', content: 'b' }]), filename);
         expect(bundle).to.include({ name: 'demo', description: 'Shows how.' });
         expect(paths(bundle)).to.deep.equal(['SKILL.md', 'a/b.txt']);
       });
     }
 
-    it('stores a single SKILL.md as the archive that contains only it', async () => {
+    it('the reader of skill packages stores a single SKILL.md as the archive that contains only it', async () => {
       const single = await bundleOf(skillMd(), 'SKILL.md');
       expect(single.bytes.equals((await bundleOf(zip([SKILL]))).bytes)).to.equal(true);
       expect(single.sizeBytes).to.equal(single.bytes.length);
@@ -41,7 +41,7 @@ describe('skill packages', () => {
       ['an empty file', '', 'demo.zip'],
       ['a gzip', Buffer.from('1f8b0800', 'hex'), 'demo.tar.gz'],
     ] as [string, string | Buffer, string][]) {
-      it(`refuses ${what}`, async () => {
+      it(`the reader of skill packages refuses ${what}`, async () => {
         const error = await refusal(content, filename);
         expect(error).to.include({ type: 'invalid_skill_bundle', status: 422 });
         expect(error.message).to.match(/neither a ZIP archive/);
@@ -50,12 +50,12 @@ describe('skill packages', () => {
   });
 
   describe('the skill folder', () => {
-    it('is the root if SKILL.md is there, whatever is beside it', async () => {
+    it('the skill folder is the root if SKILL.md is there, whatever is beside it', async () => {
       const bundle = await bundleOf(zip([{ name: 'x/SKILL.md', content: 'no' }, SKILL, { name: 'y/a', content: '1' }]));
       expect(paths(bundle)).to.deep.equal(['SKILL.md', 'x/SKILL.md', 'y/a']);
     });
 
-    it('is the only top-level folder, with or without an entry of its own', async () => {
+    it('the skill folder is the only top-level folder, with or without an entry of its own', async () => {
       const inside = [
         { name: 'demo/SKILL.md', content: skillMd() },
         { name: 'demo/a/b.txt', content: 'b' },
@@ -66,7 +66,7 @@ describe('skill packages', () => {
       expect(withEntry.bytes.equals(without.bytes)).to.equal(true);
     });
 
-    it('leaves out files that lie beside it', async () => {
+    it('the skill folder leaves out files that lie beside it', async () => {
       const bundle = await bundleOf(
         zip([
           { name: 'README', content: 'r' },
@@ -91,7 +91,7 @@ describe('skill packages', () => {
       ['another spelling', [{ name: 'skill.md', content: skillMd() }], /found "skill.md"/],
       ['a folder of that name', [{ name: 'SKILL.md/' }], /has no SKILL.md/],
     ] as [string, ZipEntry[], RegExp][]) {
-      it(`refuses ${what}`, async () => {
+      it(`the skill folder refuses ${what}`, async () => {
         const error = await refusal(zip(entries));
         expect(error).to.have.property('type', 'invalid_skill_bundle');
         expect(error.message).to.match(message);
@@ -102,7 +102,7 @@ describe('skill packages', () => {
   describe('the stored form', () => {
     const entries: ZipEntry[] = [SKILL, { name: 'b.txt', content: 'bbb' }, { name: 'a/é.txt', content: 'e' }];
 
-    it('is the same for the same content, however it was packed', async () => {
+    it('the stored form is the same for the same content, however it was packed', async () => {
       const { bytes } = await bundleOf(zip(entries));
       const others = [
         zip(entries.toReversed()),
@@ -115,7 +115,7 @@ describe('skill packages', () => {
       for (const other of others) expect((await bundleOf(other)).bytes.equals(bytes)).to.equal(true);
     });
 
-    it('has a fixed hash', async () => {
+    it('the stored form has a fixed hash', async () => {
       const { bytes, sizeBytes } = await bundleOf(zip(entries));
       expect(sizeBytes).to.equal(bytes.length);
       expect(createHash('sha256').update(bytes).digest('hex')).to.equal(
@@ -123,7 +123,7 @@ describe('skill packages', () => {
       );
     });
 
-    it('lists by its end, and each file by its range', async () => {
+    it('the stored form lists by its end, and each file by its range', async () => {
       const { bytes } = await bundleOf(zip([...entries, ...filler(490)]));
       const read = (start: number, end: number): Promise<Buffer> => Promise.resolve(bytes.subarray(start, end));
       const files = await readArchive(bytes.length, read);
@@ -135,7 +135,7 @@ describe('skill packages', () => {
   });
 
   describe('limits', () => {
-    it('takes 500 entries, folders included, and not one more', async () => {
+    it('the reader of skill packages takes 500 entries, folders included, and not one more', async () => {
       expect(paths(await bundleOf(zip([SKILL, ...filler(499)])))).to.have.length(500);
       const folders = Array.from({ length: 499 }, (_, index) => ({ name: `d${index}/` }));
       expect(paths(await bundleOf(zip([SKILL, ...folders])))).to.deep.equal(['SKILL.md']);
@@ -149,7 +149,7 @@ describe('skill packages', () => {
       reachedLimit('skill package: 500 entries');
     });
 
-    it('counts folders that have no entry, but for the top-level one', async () => {
+    it('the reader of skill packages counts folders that have no entry, but for the top-level one', async () => {
       const inFolders = (count: number): ZipEntry[] =>
         Array.from({ length: count }, (_, index) => ({ name: `demo/d${index}/f`, content: 'x' }));
       const top = { name: 'demo/SKILL.md', content: skillMd() };
@@ -164,7 +164,7 @@ describe('skill packages', () => {
       }
     });
 
-    it('does not count the metadata files of Finder', async () => {
+    it('the reader of skill packages does not count the metadata files of Finder', async () => {
       const litter = filler(499).map(({ name }) => ({ name: `__MACOSX/._${String(name)}`, content: 'x' }));
       const bundle = await bundleOf(zip([SKILL, { name: '.DS_Store', content: 'x' }, ...filler(499), ...litter]));
       expect(paths(bundle)).to.have.length(500);
@@ -172,13 +172,13 @@ describe('skill packages', () => {
       expect(await refusal(zip([SKILL, ...flood]))).to.have.property('type', 'skill_bundle_too_large');
     });
 
-    it('stops at the first of too many entries named "."', async () => {
+    it('the reader of skill packages stops at the first of too many entries named "."', async () => {
       const flood = Array.from({ length: 60_000 }, (_, index) => ({ name: './'.repeat(1 + (index % 3)) }));
       expect(await refusal(zip([SKILL, ...flood]))).to.have.property('type', 'skill_bundle_too_large');
       expect(paths(await bundleOf(zip([{ name: './' }, SKILL])))).to.deep.equal(['SKILL.md']);
     });
 
-    it('takes a SKILL.md of 32 KiB and not a byte more', async () => {
+    it('the reader of skill packages takes a SKILL.md of 32 KiB and not a byte more', async () => {
       const head = skillMd();
       const full = head + 'x'.repeat(32 * KIB - head.length);
       expect((await bundleOf(full, 'SKILL.md')).skillMd).to.have.length(32 * KIB);
@@ -192,7 +192,7 @@ describe('skill packages', () => {
       reachedLimit('SKILL.md: 32 KiB');
     });
 
-    it('takes a file of 25 MiB and not a byte more', async () => {
+    it('the reader of skill packages takes a file of 25 MiB and not a byte more', async () => {
       const large = Buffer.alloc(25 * MIB + 1);
       expect((await bundleOf(zip([SKILL, { name: 'big', content: large.subarray(1) }]))).sizeBytes).to.be.above(
         25 * MIB,
@@ -204,7 +204,7 @@ describe('skill packages', () => {
       reachedLimit('skill package: 25 MiB a file');
     });
 
-    it('takes 200 MiB in all and not a byte more, whatever is litter', async () => {
+    it('the reader of skill packages takes 200 MiB in all and not a byte more, whatever is litter', async () => {
       const large = Buffer.alloc(25 * MIB);
       const seven = Array.from({ length: 7 }, (_, index) => ({ name: `${index}`, content: large }));
       const rest = { name: 'rest', content: large.subarray(Buffer.byteLength(skillMd())) };

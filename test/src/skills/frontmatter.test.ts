@@ -16,7 +16,7 @@ function refusal(text: string | Buffer): string {
 }
 
 describe('SKILL.md', () => {
-  it('gives name, description and the instructions after the frontmatter', () => {
+  it('SKILL.md gives name, description and the instructions after the frontmatter', () => {
     expect(
       read('---\nname: pdf-tools\ndescription: "Reads: PDF"\nlicense: MIT\n---\n\n# Title\n---\nend'),
     ).to.deep.equal({
@@ -26,7 +26,7 @@ describe('SKILL.md', () => {
     });
   });
 
-  it('accepts a byte order mark, CRLF, blanks after the markers and no body', () => {
+  it('SKILL.md accepts a byte order mark, CRLF, blanks after the markers and no body', () => {
     expect(read('\uFEFF---\r\nname: a\r\ndescription: one\r\n---\r\n\r\nText\r\n')).to.deep.equal({
       name: 'a',
       description: 'one',
@@ -35,7 +35,7 @@ describe('SKILL.md', () => {
     expect(read('--- \nname: a\n---\t')).to.deep.equal({ name: 'a', description: '', body: '' });
   });
 
-  it('takes YAML as people write it: folded text, anchors, tags of the core schema, nested metadata', () => {
+  it('SKILL.md takes YAML as people write it: folded text, anchors, tags of the core schema, nested metadata', () => {
     expect(read(withYaml('name: a\ndescription: >-\n  one\n  two')).description).to.equal('one two');
     expect(read(withYaml('name: &n a\ndescription: *n')).description).to.equal('a');
     expect(read(withYaml('name: !!str 42\nmetadata:\n  tags: [x, y]\n  n: {a: 1}')).name).to.equal('42');
@@ -43,7 +43,7 @@ describe('SKILL.md', () => {
   });
 
   for (const name of ['a', '7', 'a-b-c', 'x'.repeat(64), '"1"']) {
-    it(`accepts the name ${name}`, () => {
+    it(`SKILL.md accepts the name ${name}`, () => {
       const valid = name === '7' ? '"7"' : name;
       expect(read(withYaml(`name: ${valid}`)).name).to.equal(valid.replaceAll('"', ''));
     });
@@ -51,35 +51,35 @@ describe('SKILL.md', () => {
 
   const badNames = ['A', 'a_b', '-a', 'a-', 'a--b', 'é', 'a b', 'x'.repeat(65), '""', '"a\\n"', 'a/b', '"a\\0"'];
   for (const name of badNames) {
-    it(`refuses the name ${JSON.stringify(name)}`, () => {
+    it(`SKILL.md refuses the name ${JSON.stringify(name)}`, () => {
       expect(refusal(withYaml(`name: ${name}`))).to.match(/name in SKILL.md must have 1 to 64 characters/);
     });
   }
 
   for (const name of ['7', 'true', 'null', '', '[a]', '{a: b}', '~']) {
-    it(`refuses a name that is no string: ${name}`, () => {
+    it(`SKILL.md refuses a name that is no string: ${name}`, () => {
       expect(refusal(withYaml(`name: ${name}`))).to.match(/must be a string/);
     });
   }
 
-  it('counts the description in code points, at most 1,024', () => {
+  it('SKILL.md counts the description in code points, at most 1,024', () => {
     expect(read(withYaml(`name: a\ndescription: ${'🙂'.repeat(1024)}`)).description).to.have.length(2048);
     expect(refusal(withYaml(`name: a\ndescription: ${'x'.repeat(1025)}`))).to.match(/longer than 1024/);
   });
 
   for (const description of ['null', '', '~', '# none']) {
-    it(`stores no description as empty: ${description}`, () => {
+    it(`SKILL.md stores no description as empty: ${description}`, () => {
       expect(read(withYaml(`name: a\ndescription: ${description}`)).description).to.equal('');
     });
   }
 
   for (const description of ['7', '[a]', 'false']) {
-    it(`refuses a description that is no string: ${description}`, () => {
+    it(`SKILL.md refuses a description that is no string: ${description}`, () => {
       expect(refusal(withYaml(`name: a\ndescription: ${description}`))).to.match(/description.*must be a string/);
     });
   }
 
-  it('refuses text that neither Postgres nor JSON can carry', () => {
+  it('SKILL.md refuses text that neither Postgres nor JSON can carry', () => {
     expect(refusal(withYaml('name: a\ndescription: "a\\0b"'))).to.match(/NUL/);
     expect(refusal(withYaml('name: a\ndescription: "\\ud800"'))).to.match(/surrogate/);
     expect(refusal(`${withYaml('name: a')}\0`)).to.match(/NUL/);
@@ -103,7 +103,7 @@ describe('SKILL.md', () => {
     ['an unknown alias', withYaml('name: a\ndescription: *nobody'), /must be a string/],
   ];
   for (const [what, text, message] of unusable) {
-    it(`refuses ${what}`, () => {
+    it(`SKILL.md refuses ${what}`, () => {
       expect(refusal(text)).to.match(message);
     });
   }
@@ -124,7 +124,7 @@ describe('SKILL.md', () => {
     ['a long block of blanks', `name: |\n${' \n'.repeat(16_000)}`],
   ];
   for (const [what, yaml] of hostile) {
-    it(`is done with ${what} within a second of work`, () => {
+    it(`SKILL.md is done with ${what} within a second of work`, () => {
       const start = process.cpuUsage();
       refusal(withYaml(yaml));
       const { user, system } = process.cpuUsage(start);

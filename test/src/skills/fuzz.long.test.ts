@@ -65,7 +65,7 @@ const telling = fc.oneof(byte, fc.constantFrom(0, 1, 8, 0x2e, 0x2f, 0x5c, 0x7f, 
 describe('fuzzed skill packages', function () {
   this.timeout(RUNS * 500);
 
-  it('settles whatever records are changed', async () => {
+  it('the reader of fuzzed skill packages settles whatever records are changed', async () => {
     const change = fc.record({ place: fc.nat(), value: telling });
     await fc.assert(
       fc.asyncProperty(seed, fc.array(change, { minLength: 1, maxLength: 6 }), async (archive, changes) => {
@@ -78,7 +78,7 @@ describe('fuzzed skill packages', function () {
     );
   });
 
-  it('settles whatever is cut out, put in or swapped', async () => {
+  it('the reader of fuzzed skill packages settles whatever is cut out, put in or swapped', async () => {
     await fc.assert(
       fc.asyncProperty(
         seed,
@@ -96,7 +96,7 @@ describe('fuzzed skill packages', function () {
     );
   });
 
-  it('settles whatever entries are packed', async () => {
+  it('the reader of fuzzed skill packages settles whatever entries are packed', async () => {
     const name = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 12 }),
       fc
@@ -127,7 +127,7 @@ describe('fuzzed skill packages', function () {
     );
   });
 
-  it('answers 201 or 4xx through HTTP, and keeps one object for each skill', async () => {
+  it('the reader of fuzzed skill packages answers 201 or 4xx through HTTP, and keeps one object for each skill', async () => {
     const service = await startService();
     try {
       await fc.assert(
@@ -151,7 +151,7 @@ describe('fuzzed skill packages', function () {
     }
   });
 
-  it('settles whatever the frontmatter is', async () => {
+  it('the reader of fuzzed skill packages settles whatever the frontmatter is', async () => {
     const token = fc.constantFrom(
       ...[
         'name: a',

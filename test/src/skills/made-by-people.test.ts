@@ -76,7 +76,7 @@ with open(sys.argv[1], 'wb') as raw, zipfile.ZipFile(Pipe(raw), 'w', zipfile.ZIP
     ['7z', '7z', (archive) => ['a', archive, 'demo']],
   ];
   for (const [what, command, args] of packers) {
-    it(`takes what ${what} makes`, async function () {
+    it(`the reader of skill packages takes what ${what} makes`, async function () {
       const archive = await packedBy(command, args);
       if (archive === null) skip(this, `${command} is not installed`);
       const bundle = await bundleOf(archive);
@@ -85,7 +85,7 @@ with open(sys.argv[1], 'wb') as raw, zipfile.ZipFile(Pipe(raw), 'w', zipfile.ZIP
     });
   }
 
-  it('accepts archives from Finder: metadata files, data descriptors, UTF-8 names without their flag, NFD', async () => {
+  it('the reader of skill packages accepts archives from Finder: metadata files, data descriptors, UTF-8 names without their flag, NFD', async () => {
     const finder = entries({ dataDescriptor: true, flags: 0, mode: 0o100644 }).flatMap((entry) => {
       const name = String(entry.name).normalize('NFD');
       const litter = `__MACOSX/${name.replace(/([^/]+)$/, '._$1')}`;
@@ -107,20 +107,20 @@ with open(sys.argv[1], 'wb') as raw, zipfile.ZipFile(Pipe(raw), 'w', zipfile.ZIP
     expect(bundle.bytes.equals(expected)).to.equal(true);
   });
 
-  it('accepts archives that a browser page makes of dropped files: streamed, no folders', async () => {
+  it('the reader of skill packages accepts archives that a browser page makes of dropped files: streamed, no folders', async () => {
     expect((await bundleOf(zip(entries({ dataDescriptor: true, flags: 0x808 })))).bytes.equals(expected)).to.equal(
       true,
     );
   });
 
-  it('takes ZIP64 in every record, with and without data descriptors', async () => {
+  it('the reader of skill packages takes ZIP64 in every record, with and without data descriptors', async () => {
     for (const dataDescriptor of [false, true]) {
       const archive = zip(entries({ zip64: true, dataDescriptor }), { zip64End: true });
       expect((await bundleOf(archive)).bytes.equals(expected)).to.equal(true);
     }
   });
 
-  it('takes names in code page 437, as old Windows packers write them', async () => {
+  it('the reader of skill packages takes names in code page 437, as old Windows packers write them', async () => {
     const bundle = await bundleOf(
       zip([
         { name: 'SKILL.md', content: skillMd(), flags: 0 },
@@ -130,11 +130,11 @@ with open(sys.argv[1], 'wb') as raw, zipfile.ZipFile(Pipe(raw), 'w', zipfile.ZIP
     expect(paths(bundle)).to.deep.equal(['Größe', 'SKILL.md']);
   });
 
-  it('takes an archive with a comment', async () => {
+  it('the reader of skill packages takes an archive with a comment', async () => {
     expect((await bundleOf(zip(entries(), { comment: 'made by hand' }))).bytes.equals(expected)).to.equal(true);
   });
 
-  it('stores archives that unzip and Python can read', async function () {
+  it('the reader of skill packages stores archives that unzip and Python can read', async function () {
     await inTempFolder(async (folder) => {
       const path = join(folder, 'stored.zip');
       await writeFile(path, expected);

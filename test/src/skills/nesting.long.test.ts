@@ -42,7 +42,7 @@ describe('nested frontmatter in a fresh process', function () {
   this.timeout(EACH_FRESH ? 3_600_000 : 120_000);
 
   for (const opener of OPENERS) {
-    it(`is refused after any number of ${JSON.stringify(opener)}, whatever follows`, async () => {
+    it(`nested frontmatter in a fresh process is refused after any number of ${JSON.stringify(opener)}, whatever follows`, async () => {
       const yamls = LEAVES.flatMap((leaf) => DEPTHS.map((depth) => `name: a\nx:\n  ${opener.repeat(depth)}${leaf}`));
       for (const batch of EACH_FRESH ? yamls.map((yaml) => [yaml]) : [yamls]) {
         expect(await readFresh(batch)).to.equal('refused');
@@ -53,7 +53,7 @@ describe('nested frontmatter in a fresh process', function () {
   describe('of the API', () => {
     const system = useFaultSystem({ apis: 1, workers: 0 });
 
-    it('refuses two small SKILL.md files of 1,200 nested lists, and lives', async () => {
+    it('nested frontmatter in a fresh process of the API refuses two small SKILL.md files of 1,200 nested lists, and lives', async () => {
       const { url, pid } = system.apis[0]!;
       for (const attempt of [1, 2]) {
         const form = new FormData();

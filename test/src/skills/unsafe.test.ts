@@ -35,19 +35,19 @@ describe('unsafe skill archives', () => {
     [`${'x/'.repeat(520)}x`, /longer than 1024 bytes/],
   ];
   for (const [name, message] of paths) {
-    it(`refuses the path ${JSON.stringify(name.slice(0, 40))}`, async () => {
+    it(`the reader of skill archives refuses the path ${JSON.stringify(name.slice(0, 40))}`, async () => {
       expect(await refusal(bad({ name }))).to.match(message);
     });
   }
 
-  it('shows a hostile name escaped and cut', async () => {
+  it('the reader of skill archives shows a hostile name escaped and cut', async () => {
     const message = await refusal(bad({ name: `/\u202e\u2028${'é'.repeat(400)}` }));
     expect(message)
       .to.match(/^The path "\/\\u\{202e\}\\u\{2028\}é+…" is unsafe/)
       .and.have.length.below(300);
   });
 
-  it('accepts safe names: dots, spaces, colons, quotes, other scripts', async () => {
+  it('the reader of skill archives accepts safe names: dots, spaces, colons, quotes, other scripts', async () => {
     const names = ['...', 'a..b', '.hidden/x', 'a b.txt', 'ab:c', "it's", 'данные/表.csv', '🙂.md', 'x'.repeat(255)];
     const bundle = await bundleOf(zip([SKILL, ...names.map((name) => ({ name, content: 'x' }))]));
     expect(bundle.files.map(({ path }) => path)).to.have.members(['SKILL.md', ...names]);
@@ -67,7 +67,7 @@ describe('unsafe skill archives', () => {
     ['an entry that is both', ['a/', 'a'], /"a" is a file and a folder at once/],
   ];
   for (const [what, names, message] of collisions) {
-    it(`refuses ${what}`, async () => {
+    it(`the reader of skill archives refuses ${what}`, async () => {
       const entries = names.map((name) => (name.endsWith('/') ? { name } : { name, content: 'x' }));
       expect(await refusal(zip([SKILL, ...entries]))).to.match(message);
     });
@@ -91,7 +91,7 @@ describe('unsafe skill archives', () => {
     ['a name that its local header does not have', { name: 'a', localName: 'b' }, /"a" has another name/],
   ];
   for (const [what, entry, message] of kinds) {
-    it(`refuses ${what}`, async () => {
+    it(`the reader of skill archives refuses ${what}`, async () => {
       expect(await refusal(bad(entry))).to.match(message);
     });
   }
@@ -116,13 +116,13 @@ describe('unsafe skill archives', () => {
     ],
   ];
   for (const [what, entry, message] of lies) {
-    it(`refuses ${what}`, async () => {
+    it(`the reader of skill archives refuses ${what}`, async () => {
       expect(await refusal(zip([SKILL, entry]))).to.match(message);
       expect(await refusal(zip([SKILL, { ...entry, dataDescriptor: true }]))).to.match(message);
     });
   }
 
-  it('refuses a local header whose size or method differs from the directory', async () => {
+  it('the reader of skill archives refuses a local header whose size or method differs from the directory', async () => {
     for (const [offset, value] of [
       [22, 1],
       [18, 1],
@@ -136,7 +136,7 @@ describe('unsafe skill archives', () => {
     expect(await refusal(archive)).to.match(/"SKILL.md" is not of the size/);
   });
 
-  it('refuses entries that share their data', async () => {
+  it('the reader of skill archives refuses entries that share their data', async () => {
     const shared = { name: 'a', content: 'xxxxxxxxxx', method: 0 };
     expect(await refusal(zip([SKILL, shared, { ...shared, name: 'b', localName: 'a', sharesDataOf: 1 }]))).to.match(
       /"b" has another name/,
@@ -148,12 +148,12 @@ describe('unsafe skill archives', () => {
     expect(await refusal(outer)).to.match(/"a" and "b" overlap/);
   });
 
-  it('refuses an archive that is cut, at every place', async () => {
+  it('the reader of skill archives refuses an archive that is cut, at every place', async () => {
     const archive = zip([SKILL, { name: 'a/b', content: 'content' }], { zip64End: true });
     for (let length = 4; length < archive.length; length += 1) await refusal(archive.subarray(0, length));
   });
 
-  it('refuses records that point outside of the file', async () => {
+  it('the reader of skill archives refuses records that point outside of the file', async () => {
     const archive = zip([SKILL], { zip64End: true });
     const locator = archive.lastIndexOf(Buffer.from('PK\x06\x07', 'latin1'));
     const end64 = archive.lastIndexOf(Buffer.from('PK\x06\x06', 'latin1'));
@@ -170,7 +170,7 @@ describe('unsafe skill archives', () => {
     }
   });
 
-  it('is not led astray by a Unicode Path field of another name', async () => {
+  it('the reader of skill archives is not led astray by a Unicode Path field of another name', async () => {
     const field = (name: string, of: string): Buffer => {
       const head = Buffer.alloc(9);
       head.writeUInt16LE(0x7075, 0);

@@ -22,12 +22,12 @@ function pauses(random: number, retryAfter: number | null = null): number[] {
 describe('the schedule of a delivery', () => {
   const planned = [5, 300, 1800, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
 
-  it('has ten attempts, with jitter up to a tenth', () => {
+  it('the schedule of a delivery has ten attempts, with jitter up to a tenth', () => {
     expect(pauses(0)).to.deep.equal(planned);
     expect(pauses(1)).to.deep.equal(planned.map((pause) => Math.round(pause * 1.1)));
   });
 
-  it('waits longer if Retry-After asks for it, at most a day', () => {
+  it('the schedule of a delivery waits longer if Retry-After asks for it, at most a day', () => {
     const hourly = pauses(0, HOUR);
     expect(hourly.slice(0, 3)).to.deep.equal([HOUR, HOUR, HOUR]);
     expect(hourly.slice(-6)).to.deep.equal(planned.slice(-6));
@@ -37,7 +37,7 @@ describe('the schedule of a delivery', () => {
     });
   });
 
-  it('retries earlier if Retry-After asks for it, without giving the delivery up earlier', () => {
+  it('the schedule of a delivery retries earlier if Retry-After asks for it, without giving the delivery up earlier', () => {
     expect(nextAttempt(SCHEDULE, { attempts: 1, pauses: 0 }, 0, () => 0)).to.deep.equal({ afterSeconds: 1, pauses: 0 });
     const impatient = pauses(0, 2);
     expect(impatient.slice(0, 10)).to.deep.equal(Array(10).fill(2));

@@ -59,7 +59,7 @@ describe('versions of a workspace', () => {
     return found;
   };
 
-  it('store each content once, be it under another name or from another time', async () => {
+  it('versions of a workspace store each content once, be it under another name or from another time', async () => {
     const first = await write({ '/workspace/a': 'same', '/workspace/b': 'same', '/workspace/c': '' });
     expect(first.written).to.equal(4);
     const second = await write({ '/workspace/moved': 'same', '/workspace/new': 'more' }, first.manifest);
@@ -67,7 +67,7 @@ describe('versions of a workspace', () => {
     expect(await read(second.manifest)).to.deep.equal({ '/workspace/moved': 'same', '/workspace/new': 'more' });
   });
 
-  it('are read from at most 32 packs, of whose bytes at least half are used', async () => {
+  it('versions of a workspace are read from at most 32 packs, of whose bytes at least half are used', async () => {
     const files: Record<string, string> = { '/workspace/large': 'x'.repeat(50_000) };
     let { manifest } = await write(files);
     for (let round = 0; round < 100; round += 1) {
@@ -82,7 +82,7 @@ describe('versions of a workspace', () => {
     expect(await read(manifest)).to.deep.equal(files);
   });
 
-  it('refuse a content that is not what its tree says', async () => {
+  it('versions of a workspace refuse a content that is not what its tree says', async () => {
     const manifest = { entries: [fileOf('/workspace/a', 'before')], packs: [], delivered: [] };
     const stored = storeContents(test.storage, SESSION, { manifest, base: EMPTY_MANIFEST }, () =>
       Readable.from([Buffer.from('behind')]),
@@ -90,7 +90,7 @@ describe('versions of a workspace', () => {
     expect(await stored.catch((error: Error) => error.message)).to.equal('a file changed while it was stored');
   });
 
-  it('name the paths that differ, in the order of their bytes', () => {
+  it('versions of a workspace name the paths that differ, in the order of their bytes', () => {
     const paths = ['/workspace/a', '/workspace/a-b', '/workspace/a/b', '/workspace/\uffee', '/workspace/😀'];
     expect(paths.toReversed().sort(comparePaths)).to.deep.equal(paths);
     const before = [fileOf('/workspace/a', '1'), fileOf('/workspace/b', '1'), fileOf('/workspace/c', '1')];
@@ -133,7 +133,7 @@ describe('versions of a workspace', () => {
       return row?.bytes ?? 0;
     };
 
-    it('follow one another: of two that began with the same version, one is stored', async () => {
+    it('versions of a workspace in the database follow one another: of two that began with the same version, one is stored', async () => {
       const { manifest } = await write({ '/workspace/a': 'one' });
       expect(await commit(NEW_WORKSPACE, manifest)).to.equal(true);
       const first = await findWorkspace(db, SESSION);
@@ -146,7 +146,7 @@ describe('versions of a workspace', () => {
       expect((await findWorkspace(db, SESSION)).version).to.equal(2);
     });
 
-    it('keep their number where only the working directory, or what was delivered, changes', async () => {
+    it('versions of a workspace in the database keep their number where only the working directory, or what was delivered, changes', async () => {
       expect(await commit(NEW_WORKSPACE, null, '/tmp')).to.equal(true);
       const moved = await findWorkspace(db, SESSION);
       expect(moved).to.deep.equal({ version: 0, manifestKey: null, cwd: '/tmp' });
@@ -160,7 +160,7 @@ describe('versions of a workspace', () => {
       expect(await findWorkspace(db, SESSION)).to.deep.equal({ ...marked, cwd: '/workspace' });
     });
 
-    it('count in the storage of the project, until their session is deleted; then maintenance removes their objects', async () => {
+    it('versions of a workspace in the database count in the storage of the project, until their session is deleted; then maintenance removes their objects', async () => {
       const { manifest } = await write({ '/workspace/a': 'twelve bytes', '/workspace/b': 'twelve bytes' });
       await commit(NEW_WORKSPACE, manifest);
       expect(await storage()).to.equal(24);
