@@ -218,6 +218,72 @@ describe('the code in the documents runs', () => {
     }
   });
 
+  it('docs/cookbook.md: a link in an e-mail shows a call, and its button decides', async () => {
+    const port = await freePort();
+    const other = await startTurnService({
+      models: model.models,
+      config: { mcpAllowedHosts: [`127.0.0.1:${port}`, mcp.host], webhookDeliveries: true },
+    });
+    const [code] = await blocks('docs/cookbook.md', 'js');
+    const { body: hook } = await other.api('POST', '/v1/webhooks', {
+      url: `http://127.0.0.1:${port}/hook`,
+      event_types: ['agent.requires_action'],
+    });
+    const file = join(client.folder, 'mail.mjs');
+    await writeFile(file, code!);
+    const receiver = spawn(process.execPath, [file], {
+      env: {
+        ...{ PATH: process.env.PATH, BASE: other.url, PORT: String(port), LINK_SECRET: 'a secret of the receiver' },
+        ...{ WEBHOOK_SECRET: hook.secret },
+        KEY: await other.newKey({ scopes: ['sessions:read', 'sessions:write', 'approvals:write'] }),
+      },
+    });
+    let out = '';
+    receiver.stdout.on('data', (chunk) => (out += String(chunk)));
+    try {
+      const { body: server } = await other.api('POST', '/v1/mcp-servers', { name: 'mail', url: mcp.url });
+      const ask = { permission_policy: { type: 'always_ask' } };
+      const sessionId = await other.session({
+        model_id: model.models[0]!.id,
+        mcp_servers: [server.id],
+        tools: [{ type: 'mcp_toolset', mcp_server_id: server.id, default_config: ask }],
+      });
+      await other.send(sessionId, 'call send with {"to": "<b>Ada</b>"}');
+      await eventually('the mail is sent', () => out.includes('\n'));
+      const link = /http\S+/.exec(out)![0];
+      const forged = link.replace(/signature=./, (found) => `${found.slice(0, -1)}${found.endsWith('0') ? '1' : '0'}`);
+      const decide = (url: string) => fetch(url, { method: 'POST', body: new URLSearchParams({ result: 'allow' }) });
+      expect((await decide(forged)).status).to.equal(403);
+      const page = await (await fetch(link)).text();
+      expect(page).to.contain('&lt;b>Ada').and.contain('Allow');
+      expect((await other.api('GET', `/v1/sessions/${sessionId}`)).body.required_actions).to.have.length(1);
+      expect((await decide(link)).status).to.equal(200);
+      expect(await other.ended(sessionId)).to.include({ type: 'turn.completed' });
+      expect((await fetch(link)).status).to.equal(410);
+      const history = await other.history(sessionId);
+      expect(history.find(({ type }) => type === 'user.tool_confirmation')).to.include({ actor: 'by e-mail' });
+    } finally {
+      receiver.kill();
+      await other.close();
+    }
+  });
+
+  it('docs/cookbook.md: a person answers what the agent asks', async () => {
+    const [, code] = await blocks('docs/cookbook.md', 'js');
+    expect(await runModule(code!)).to.equal('May order 4711 be returned?\ncompleted\n');
+  });
+
+  it('docs/cookbook.md: each session of a customer gets what is left of the month', async () => {
+    const price = { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };
+    const other = await startTurnService({ models: model.models.map((entry) => ({ ...entry, price })) });
+    const [, , code] = await blocks('docs/cookbook.md', 'js');
+    try {
+      expect(await runModule(code!, { BASE: other.url, KEY: other.key })).to.equal('end_turn true\n');
+    } finally {
+      await other.close();
+    }
+  });
+
   it('client/README.md', async () => {
     const outs: string[] = [];
     for (const code of await blocks('client/README.md', 'js')) outs.push(await runModule(code));
