@@ -31,8 +31,8 @@ const MAX_MISSED_RUNS = 1000;
 type FireOutcome = 'nothing due' | 'paused' | 'started' | 'taken before' | SkipReason;
 
 /**
- * Starts a turn for the latest time of a schedule that is due, in one transaction with the record of it: a time that
- * was taken is passed over, whatever fires it again. Earlier times are skipped as `missed`, and so is the latest
+ * Starts a turn for the latest time of a schedule that is due, in one transaction with the record of it. Each due
+ * time is claimed once, so firing it again does nothing. Earlier times are skipped as `missed`, and so is the latest
  * one if it is later than the catch-up allows.
  * @param scheduledAt the time that Temporal fires, in milliseconds
  * @returns what came of it, and the turn that was launched

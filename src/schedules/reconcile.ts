@@ -119,7 +119,7 @@ async function compareAll(deps: ReconcileSchedulesDeps): Promise<void> {
   await forEach(deps, differ, 'a schedule could not be compared with Temporal', ({ id }) => syncSchedule(deps, id));
 }
 
-/** One that fails does not keep the others from their turn; the next round tries it again. */
+/** A failed item does not block the others. The next round retries it. */
 async function forEach<T extends { id: string }>(
   { log }: Pick<SyncDeps, 'log'>,
   items: T[],
