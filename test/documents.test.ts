@@ -7,6 +7,7 @@ import { STORED_EVENT_TYPES } from '../src/events/schema.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { ERROR_STATUS } from '../src/platform/errors.js';
 import { settingsPage } from '../dev/scripts/settings-page.js';
+import { thirdPartyPage } from '../dev/scripts/third-party-page.js';
 import { LIMITS } from './support/rows.js';
 
 const page = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), 'utf8');
@@ -46,6 +47,10 @@ describe('the tables in the documents are those of the code', () => {
       expect(contract, name).to.contain(name);
       expect(errors, name).to.contain({ events: 'answers', 'mcp-servers': 'MCP servers' }[name] ?? name);
     }
+  });
+
+  it('THIRD-PARTY.md: every package that the service runs with, as `npm run third-party-page` writes it', async () => {
+    expect(await page('THIRD-PARTY.md')).to.equal(thirdPartyPage());
   });
 
   it('docs/settings.md: every setting, as `npm run settings-page` writes it', async () => {
