@@ -26,7 +26,7 @@ const SAMPLE_MS = 1000;
 /** Past the minute after which each workflow continues as new: 1,000 at once keep two cores busy for ten seconds. */
 const SETTLE_MS = 75_000;
 const OPEN = `SELECT count(*) FROM turns WHERE state IN ('queued', 'running')`;
-const WAITS = `(tasks_running > 0
+const WAITS = `(EXISTS (SELECT FROM tool_calls c WHERE c.turn_id = turns.id AND c.state = 'task')
   OR EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'))`;
 
 /** A system with servers of its own, whose projects may run that many turns. */

@@ -5,7 +5,7 @@ import { reportedCount } from '../../src/models/content.js';
 import type { ModelRequest } from '../../src/models/request.js';
 import { apiKeyOf, type ModelCatalogue, type ModelEntry } from '../../src/models/catalogue.js';
 import { priceOf } from '../../src/models/price.js';
-import type { CalledModel } from '../../src/steps/called-model.js';
+import type { CalledModel } from '../../src/models/called-model.js';
 import { googleTokens } from '../../src/platform/google-tokens.js';
 import { Redactor } from '../../src/platform/redactor.js';
 import type { SendRequest } from './send.js';

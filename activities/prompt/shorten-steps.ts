@@ -3,7 +3,7 @@ import type { Storage } from '../../src/files/storage.js';
 import { textOf, type AssistantBlock } from '../../src/models/content.js';
 import type { PastCall, PastStep, PastTurn } from '../../src/steps/past-turn.js';
 import { shortenResult, storeShortenedSteps } from '../../src/steps/shorten-result.js';
-import type { TurnDeps } from '../../src/turns/write.js';
+import type { TurnDeps } from '../../src/turns/change-turn.js';
 import { bytesOfTokens } from '../../src/models/tokens.js';
 import { estimate } from './tokens.js';
 

@@ -3,7 +3,7 @@ import type { Storage } from '../../src/files/storage.js';
 import { truncateUtf8 } from '../../src/platform/text.js';
 import { textOf, type ResultBlock } from '../../src/models/content.js';
 import { closeToolCall, endToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
-import type { TurnDeps } from '../../src/turns/write.js';
+import type { TurnDeps } from '../../src/turns/change-turn.js';
 import { shortenResult } from '../../src/steps/shorten-result.js';
 import { unrunResult } from './unrun-result.js';
 import type { ToolResult } from './tool.js';

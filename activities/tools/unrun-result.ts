@@ -1,6 +1,6 @@
 import type { EventData } from '../../src/events/schema.js';
 import type { ToolCallRow } from '../../src/steps/tool-call.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import { textResult, type ToolResult } from './tool.js';
 
 /**

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { advanceBudgetWait } from '../../src/answers/budget-wait.js';
 import { advanceWait as advance } from '../../src/answers/wait.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 import type { ActivityDeps } from '../deps.js';
 import { remainingMs } from './remaining.js';

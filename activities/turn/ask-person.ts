@@ -5,7 +5,7 @@ import type { AskedQuestion, QuestionHandler } from '../../src/mcp/questions.js'
 import { readQuestion } from '../../src/mcp/questions.js';
 import { newId } from '../../src/platform/ids.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import type { CallPlace } from '../../src/steps/task-call.js';
 import { mayElicit } from '../../src/sessions/tools.js';
 import type { McpToolset } from '../../src/db/entities/sessions.js';

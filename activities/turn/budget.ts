@@ -4,7 +4,7 @@ import type { TurnContext } from '../../src/steps/context.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { endTurn } from '../../src/turns/finish.js';
 import { BUDGET_REACHED } from '../../src/turns/outcome.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import type { ModelClient } from '../model/clients.js';
 import type { BudgetReached, EndedTurn, Paused } from './turn-activities.js';

@@ -1,7 +1,7 @@
 import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from './run-activity.js';
 import type { TurnContext } from '../../src/steps/context.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import { outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
 import { CallPlaces } from '../call-places.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
@@ -10,7 +10,7 @@ import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/t
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import { keepTask } from '../tools/mcp/keep-task.js';
 import { closeElicitations } from '../../src/answers/elicitation.js';
-import { loadRunningMs } from '../../src/turns/totals.js';
+import { loadRunningMs } from '../../src/turns/running-time.js';
 import { remainingMs } from './remaining.js';
 import { askPerson } from './ask-person.js';
 import { CallWait } from './call-wait.js';

@@ -6,7 +6,8 @@ import { loadTask, moveTask, type TaskRow } from '../../src/steps/task-call.js';
 import { FIRST_POLL_MS } from '../../src/steps/task-pauses.js';
 import { storeStates } from '../../src/steps/task-states.js';
 import { taskPolls } from '../../src/platform/metrics.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
+import { loadRunningMs } from '../../src/turns/running-time.js';
 import { isLimitReached, type ConcurrencyLimit } from '../concurrency-limit.js';
 import type { ActivityDeps } from '../deps.js';
 import { askForState, overdueTask } from '../tools/mcp/ask-task.js';
@@ -36,15 +37,18 @@ export function pollTask(deps: ActivityDeps, slots: PollSlots, tools: Concurrenc
       async (signal) => {
         const loaded = await loadTask(deps.db, place);
         const { turn, call, task, openTasks } = loaded;
-        const left = { remainingMs: remainingMs(deps, turn.runningMs) };
-        if (call.state === 'done') return { ...left, isOverdue: false };
+        const endedTask = async (isOverdue: boolean) => ({
+          remainingMs: remainingMs(deps, await loadRunningMs(deps.db, turn.id)),
+          isOverdue,
+        });
+        if (call.state === 'done') return endedTask(false);
         // Without its task the tables were restored from a backup.
         if (turn.state !== 'running' || task === null) throw new TurnEndedError(turn.id, turn.state);
         if (task.storedAgoMs < FIRST_POLL_MS) throw taskOpen(FIRST_POLL_MS - task.storedAgoMs, 'The task is working.');
         const poll: Poll = { deps, place, loaded: { ...loaded, task }, signal };
         try {
           const server = await findServer(poll);
-          if (typeof server === 'string') return { ...left, isOverdue: server === 'overdue' };
+          if (typeof server === 'string') return await endedTask(server === 'overdue');
           const answer = endOf(task) ?? (await slots.within(turn.projectId, () => ask(poll, server)));
           if (answer === null) throw noSlot(openTasks);
           await tools
@@ -52,7 +56,7 @@ export function pollTask(deps: ActivityDeps, slots: PollSlots, tools: Concurrenc
             .catch((error: unknown) => {
               throw isLimitReached(error) ? noSlot(openTasks) : error;
             });
-          return { ...left, isOverdue: false };
+          return await endedTask(false);
         } finally {
           await poll.connection?.detach();
         }

@@ -6,7 +6,7 @@ import { loadTasks, moveTask, type OpenTask } from '../../src/steps/task-call.js
 import { pollPause, projectPause, untilPoll } from '../../src/steps/task-pauses.js';
 import { storeStates } from '../../src/steps/task-states.js';
 import { taskPolls } from '../../src/platform/metrics.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { askForState } from '../tools/mcp/ask-task.js';
 import { noSlot, taskOpen } from './open-task.js';

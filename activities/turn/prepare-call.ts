@@ -5,7 +5,7 @@ import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
 import type { CallOf, CallPermission } from '../../src/steps/step-calls.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { mayElicit } from '../../src/sessions/tools.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { countTokens, type ModelClient } from '../model/clients.js';
 import { sendFor } from '../model/send.js';

@@ -8,7 +8,8 @@ import { endTurn } from '../../src/turns/finish.js';
 import type { ActivityDeps } from '../deps.js';
 import { Heartbeat } from './heartbeat.js';
 import { LeaseLostError } from '../../src/turns/running-turns.js';
-import { OvertakenError, TurnEndedError, type ActivityTask } from '../../src/turns/turn.js';
+import { OvertakenError, TurnEndedError } from '../../src/turns/errors.js';
+import type { ActivityTask } from '../../src/steps/activity-task.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
 const RETRY_DELAY = '1 s';

@@ -12,8 +12,9 @@ import {
   type SessionState,
 } from '../../src/sessions/store.js';
 import type { TurnWorkflows } from '../../src/temporal/turn-workflows.js';
-import { TurnEndedError } from '../../src/turns/turn.js';
-import { changeTurn, open, type TurnDeps, type TurnTransaction } from '../../src/turns/write.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
+import { changeTurn, ifOpen, type TurnDeps } from '../../src/turns/change-turn.js';
+import type { Turn } from '../../src/turns/turn.js';
 import { sessionNotFound } from '../http/core/session-of-path.js';
 
 interface Deps extends TurnDeps {
@@ -32,24 +33,25 @@ export async function updateBudget(
   id: string,
   update: (tx: EntityManager, locked: Session) => Promise<Session> | Session,
 ): Promise<Session> {
-  const change = async (turn: string | null, { tx, write }: Change): Promise<Updated | null> => {
+  const change = async (tx: EntityManager, turn: Turn | null): Promise<Updated | null> => {
     const locked = (await lockSession(tx, projectId, id)) ?? sessionNotFound();
     // Another turn has begun since: its lock comes before the session's.
-    if (openTurnOf(locked) !== turn) return null;
+    if (openTurnOf(locked) !== (turn?.id ?? null)) return null;
     const session = await update(tx, locked);
-    if (turn === null || session === locked) return { session, resumed: null };
-    const isOver = await answerBudgetWait({ tx, write: write! }, turn, session.budget);
-    return { session: (await findSession(tx, projectId, id))!, resumed: isOver ? turn : null };
+    if (turn === null) return { session, resumed: null };
+    if (session === locked) {
+      turn.stayStill();
+      return { session, resumed: null };
+    }
+    const isOver = await answerBudgetWait(tx, turn, session.budget);
+    return { session: (await findSession(tx, projectId, id))!, resumed: isOver ? turn.id : null };
   };
   for (;;) {
-    const turn = openTurnOf((await findSessionState(deps.db, projectId, id)) ?? sessionNotFound());
+    const turnId = openTurnOf((await findSessionState(deps.db, projectId, id)) ?? sessionNotFound());
     const updated = await (
-      turn === null
-        ? transaction(deps.db, (tx) => change(null, { tx }))
-        : changeTurn(deps, turn, async ({ tx, lock, write }) => {
-            await lock(open(turn));
-            return change(turn, { tx, write });
-          })
+      turnId === null
+        ? transaction(deps.db, (tx) => change(tx, null))
+        : changeTurn(deps, turnId, ifOpen, (turn, tx) => change(tx, turn))
     ).catch((error: unknown) => {
       if (error instanceof TurnEndedError) return null;
       throw error;
@@ -58,11 +60,6 @@ export async function updateBudget(
     if (updated.resumed !== null) signalAnswers(deps, updated.resumed);
     return updated.session;
   }
-}
-
-interface Change {
-  tx: EntityManager;
-  write?: TurnTransaction['write'];
 }
 
 interface Updated {

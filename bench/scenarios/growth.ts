@@ -4,7 +4,7 @@ import { openDataSource } from '../../src/db/data-source.js';
 import { readHistory } from '../../src/events/read-history.js';
 import { createKey } from '../../src/projects/api-keys.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
-import { acceptMessage } from '../../src/turns/accept.js';
+import { acceptMessage } from '../../test/support/accept-message.js';
 import { insertSessions } from '../../test/support/factories.js';
 import { shown, timed, timedEach } from '../measure.js';
 import { scenario } from '../scenario.js';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { openDataSource } from '../../src/db/data-source.js';
 import { newId } from '../../src/platform/ids.js';
 import { createKey } from '../../src/projects/api-keys.js';
-import { acceptMessage } from '../../src/turns/accept.js';
+import { acceptMessage } from '../../test/support/accept-message.js';
 import { apiClient, type ApiCall } from '../../test/support/client.js';
 import { insertSessions } from '../../test/support/factories.js';
 import type { TurnService } from '../../test/support/turns.js';

@@ -107,8 +107,10 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   const [row] = await runSql<Json>(
     db,
     sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, s.model_id, t.number, t.state, t.position,
-          t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls, t.input_tokens,
-          t.output_tokens, o.namespace, o.checked_at
+          t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls,
+          (SELECT sum((usage->>'input_tokens')::bigint) FROM model_attempts WHERE turn_id = t.id) AS input_tokens,
+          (SELECT sum((usage->>'output_tokens')::bigint) FROM model_attempts WHERE turn_id = t.id) AS output_tokens,
+          o.namespace, o.checked_at
         FROM turns t JOIN sessions s ON s.id = t.session_id JOIN projects p ON p.id = t.project_id
           LEFT JOIN open_turns o ON o.turn_id = t.id
         WHERE t.id = ${id}`,

@@ -1,19 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
-import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import type { EventRow } from '../events/store.js';
 import { validationError, ServiceError } from '../platform/errors.js';
 import { findOtherCalls, loadActions, loadElicitations, type Action, type Elicitation } from './actions.js';
-import { NOW } from '../turns/append.js';
-import { changeWait, waitWrite } from './change-wait.js';
-import { clocksAfter, requiresAction } from './elicitation.js';
+import { requiresAction } from './elicitation.js';
 import { checkContent } from './elicitation-content.js';
 import { elicitationNotFound, notPending, questionNotPending } from './not-pending.js';
-import { stopClock } from '../turns/totals.js';
-import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import type { TurnDeps } from '../turns/write.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
+import { OvertakenError, TurnEndedError } from '../turns/errors.js';
+import type { Turn } from '../turns/turn.js';
 
 export type Answer = CallAnswer | ElicitationAnswerEvent;
 type CallAnswer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
@@ -64,17 +61,13 @@ export async function storeAnswers(
   }
   const turnId = askedFor(asked, open).turn_id;
   try {
-    return await changeWait(deps, turnId, async ({ tx, turn, write }) => {
+    return await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
       const locked = await load(tx);
       const fresh = selectNew(answers, locked);
       if (turn.cancelRequested) throw refusalOf(open, 'cancelled');
-      await closeActions(tx, turnId, turn.position, fresh, locked);
-      const questions = fresh.flatMap((answer) => (isCallAnswer(answer) ? [] : [askedFor(locked, answer)]));
-      const resumed = await clocksAfter(tx, turnId, questions);
-      // With a call of §6 among the answers, its own start or end sets the clock of waiting.
-      const clocks = resumed ?? (fresh.some(isCallAnswer) ? stopClock('waiting', NOW) : null);
-      const written = await write(waitWrite(turnId, [...fresh, ...(await requiresAction(tx, turnId))], clocks));
-      const added = new Map(fresh.map((answer, n) => [keyOf(answer), written.events[n]!]));
+      await closeActions(tx, turn, fresh, locked);
+      turn.append(...fresh, ...(await requiresAction(tx, turnId)));
+      const added = new Map(fresh.map((answer, n) => [keyOf(answer), turn.events[n]!]));
       const events = answers.map((answer) => added.get(keyOf(answer)) ?? askedFor(locked, answer).answer!);
       await record(tx, events);
       return { events, turnId, stored: fresh };
@@ -166,34 +159,30 @@ function stateAfter({ type, data }: Answer): 'answered' | 'allowed' | 'denied' {
   return data.result === 'allow' ? 'allowed' : 'denied';
 }
 
-async function closeActions(
-  tx: EntityManager,
-  turnId: string,
-  position: number,
-  answers: Answer[],
-  asked: Asked,
-): Promise<void> {
-  const placed = answers.map((answer, n) => ({ answer, position: position + n + 1 }));
+const CLOSE_ACTIONS = `
+  UPDATE required_actions a
+  SET state = answer.state, answer_position = answer.position, answered_at = $2, closed_at = $2
+  FROM unnest($3::integer[], $4::integer[], $5::text[], $6::integer[]) AS answer (step, index, state, position)
+  WHERE turn_id = $1 AND a.step = answer.step AND a.index = answer.index AND a.state = 'open'`;
+const CLOSE_QUESTIONS = `
+  UPDATE elicitations q SET state = 'answered', answer_position = answer.position, closed_at = $2
+  FROM unnest($3::text[], $4::integer[]) AS answer (id, position)
+  WHERE q.turn_id = $1 AND q.id = answer.id AND q.state = 'open'`;
+
+/** The answers become the next events of the turn, in order. */
+async function closeActions(tx: EntityManager, turn: Turn, answers: Answer[], asked: Asked): Promise<void> {
+  const placed = answers.map((answer, n) => ({ answer, position: turn.position + n + 1 }));
   const calls = placed.filter(({ answer }) => isCallAnswer(answer));
+  const questions = placed.filter(({ answer }) => !isCallAnswer(answer));
   const rows = calls.map(({ answer }) => askedFor(asked, answer));
-  const closed = await runSql<unknown>(
-    tx,
-    sql`WITH answer AS (
-          SELECT * FROM unnest(${rows.map(({ step }) => step)}::integer[], ${rows.map(({ index }) => index)}::integer[],
-            ${calls.map(({ answer }) => stateAfter(answer))}::text[], ${calls.map((one) => one.position)}::integer[])
-            AS answer(step, index, state, position)),
-        closed AS (
-          UPDATE required_actions a SET state = answer.state, answer_position = position, answered_at = clock_timestamp()
-          FROM answer WHERE turn_id = ${turnId} AND a.step = answer.step AND a.index = answer.index AND a.state = 'open'
-          RETURNING a.index),
-        result AS (
-          SELECT * FROM unnest(${placed.map(({ answer }) => (isCallAnswer(answer) ? null : idOf(answer)))}::text[],
-            ${placed.map((one) => one.position)}::integer[]) AS result(id, position)),
-        answered AS (
-          UPDATE elicitations q SET state = 'answered', answer_position = position
-          FROM result WHERE q.turn_id = ${turnId} AND q.id = result.id AND q.state = 'open'
-          RETURNING q.index)
-        SELECT index FROM closed UNION ALL SELECT index FROM answered`,
-  );
-  if (closed.length < answers.length) throw new OvertakenError(turnId);
+  const [[, closed], [, answered]] = await Promise.all([
+    tx.query<[unknown, number]>(CLOSE_ACTIONS, [
+      ...[turn.id, turn.at, rows.map(({ step }) => step), rows.map(({ index }) => index)],
+      ...[calls.map(({ answer }) => stateAfter(answer)), calls.map(({ position }) => position)],
+    ]),
+    tx.query<[unknown, number]>(CLOSE_QUESTIONS, [
+      ...[turn.id, turn.at, questions.map(({ answer }) => idOf(answer)), questions.map(({ position }) => position)],
+    ]),
+  ]);
+  if (closed + answered < answers.length) throw new OvertakenError(turn.id);
 }

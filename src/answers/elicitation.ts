@@ -1,12 +1,9 @@
 import type { EntityManager } from 'typeorm';
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { openActionsOf, parseActions } from '../sessions/required-actions.js';
-import { resumeCalls } from '../turns/totals.js';
-import type { TurnDeps } from '../turns/write.js';
-import { NOW } from '../turns/append.js';
-import { changeWait, waitWrite } from './change-wait.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 
 /** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
 export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
@@ -29,6 +26,13 @@ export async function requiresAction(tx: EntityManager, turnId: string): Promise
 
 type Closing = { id: string } | { step: number; index: number; expired?: boolean };
 
+const CLOSE_ONE = `
+  UPDATE elicitations SET state = $2, closed_at = $3 WHERE turn_id = $1 AND state = 'open' AND id = $4`;
+const CLOSE_OF_CALL = `
+  UPDATE elicitations SET state = $2, closed_at = $3
+  WHERE turn_id = $1 AND state = 'open' AND step = $4 AND index = $5
+    AND (NOT $6::boolean OR expires_at <= $3::timestamptz)`;
+
 /**
  * Closes open questions of a turn without an answer, and lets their calls go on. Returns how many it closed.
  * @throws TurnEndedError
@@ -39,44 +43,17 @@ export async function closeElicitations(
   which: Closing,
   state: 'expired' | 'withdrawn' | 'lost',
 ): Promise<number> {
-  const condition =
-    'id' in which
-      ? sql`q.id = ${which.id}`
-      : sql`q.step = ${which.step} AND q.index = ${which.index}
-          AND (NOT ${which.expired === true} OR expires_at <= clock_timestamp())`;
-  return changeWait(deps, turnId, async ({ tx, write }) => {
-    const closed = await runSql<CallOf>(
-      tx,
-      sql`WITH closed AS (
-            UPDATE elicitations q SET state = ${state}
-            WHERE q.turn_id = ${turnId} AND q.state = 'open' AND ${condition} RETURNING q.step, q.index)
-          SELECT step, index FROM closed`,
-    );
-    const clocks = await clocksAfter(tx, turnId, closed);
-    if (clocks !== null) await write(waitWrite(turnId, [], clocks));
-    return closed.length;
+  return changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+    const values = [turnId, state, turn.at];
+    const [, closed] =
+      'id' in which
+        ? await tx.query<[unknown, number]>(CLOSE_ONE, [...values, which.id])
+        : await tx.query<[unknown, number]>(CLOSE_OF_CALL, [
+            ...[...values, which.step, which.index, which.expired === true],
+          ]);
+    if (closed === 0) turn.stayStill();
+    return closed;
   });
-}
-
-interface CallOf {
-  step: number;
-  index: number;
-}
-
-/** The assignments for the calls among these that have no open question left; null without any. */
-export async function clocksAfter(tx: Db, turnId: string, closed: CallOf[]): Promise<Sql | null> {
-  if (closed.length === 0) return null;
-  const [row] = await runSql<{ calls: number; tasks: number }>(
-    tx,
-    sql`SELECT count(*)::integer AS calls, (count(*) FILTER (WHERE c.state = 'task'))::integer AS tasks
-        FROM (SELECT DISTINCT step, index FROM unnest(${closed.map(({ step }) => step)}::integer[],
-            ${closed.map(({ index }) => index)}::integer[]) AS closed(step, index)) AS closed
-          JOIN tool_calls c USING (step, index)
-        WHERE c.turn_id = ${turnId} AND c.state <> 'done' AND NOT EXISTS (
-          SELECT FROM elicitations q WHERE q.turn_id = ${turnId} AND q.step = c.step AND q.index = c.index
-            AND q.state = 'open')`,
-  );
-  return row!.calls === 0 ? null : resumeCalls(row!.calls, row!.tasks, NOW);
 }
 
 /** An answer as the server gets it; null while the question is open. */

@@ -1,14 +1,11 @@
-import { runSql, sql } from '../db/sql.js';
+import { write } from '../db/transaction.js';
 import {
   MAX_OPEN_QUESTION_BYTES,
   MAX_OPEN_QUESTIONS,
   MAX_QUESTION_BYTES_OF_TURN,
   MAX_QUESTIONS_OF_TURN,
 } from '../forms/limits.js';
-import { NOW } from '../turns/append.js';
-import { pauseCalls } from '../turns/totals.js';
-import type { TurnDeps } from '../turns/write.js';
-import { changeWait, waitWrite } from './change-wait.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { requiresAction, type CallPlace } from './elicitation.js';
 
 /** The question is beyond a limit of its turn, which the message names. */
@@ -26,6 +23,18 @@ interface NewQuestion {
   requestId: string;
 }
 
+const ASKED_BEFORE = `
+  SELECT coalesce(bool_or(id = $2), false) AS "isStored", count(id)::integer AS all,
+    coalesce(sum(bytes), 0)::integer AS "allBytes", (count(id) FILTER (WHERE state = 'open'))::integer AS open,
+    coalesce(sum(bytes) FILTER (WHERE state = 'open'), 0)::integer AS "openBytes"
+  FROM (
+    SELECT id, state, octet_length(message) + coalesce(octet_length(requested_schema::text), octet_length(url)) AS bytes
+    FROM elicitations WHERE turn_id = $1) AS asked`;
+const INSERT_QUESTION = `
+  INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, url, request, asked_at,
+    expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11::timestamptz + $12::double precision * interval '1 s')`;
+
 /**
  * Stores a question and asks the person, once. The call that it belongs to does not run meanwhile.
  * @throws TooManyQuestionsError, TurnEndedError
@@ -36,32 +45,17 @@ export async function openElicitation(
   { id, requestId, ...question }: NewQuestion,
   timeoutSeconds: number,
 ): Promise<void> {
-  await changeWait(deps, turnId, async ({ tx, write }) => {
-    const [asked] = await runSql<AskedBefore & { call: number; is_task: boolean; is_stored: boolean }>(
-      tx,
-      sql`SELECT EXISTS (SELECT FROM elicitations WHERE id = ${id}) AS is_stored,
-            count(q.id)::integer AS all, coalesce(sum(bytes), 0)::integer AS "allBytes",
-            (count(q.id) FILTER (WHERE q.state = 'open'))::integer AS open,
-            coalesce(sum(bytes) FILTER (WHERE q.state = 'open'), 0)::integer AS "openBytes",
-            (count(q.id) FILTER (WHERE q.state = 'open' AND q.step = ${step} AND q.index = ${index}))::integer AS call,
-            EXISTS (SELECT FROM tool_calls WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}
-              AND state = 'task') AS is_task
-          FROM (SELECT *, octet_length(message) + coalesce(octet_length(requested_schema::text), octet_length(url)) AS bytes
-            FROM elicitations WHERE turn_id = ${turnId}) AS q`,
-    );
-    if (asked!.is_stored) return;
-    requireRoom(asked!, bytesOf(question));
-    await runSql(
-      tx,
-      sql`INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, url, request,
-            asked_at, expires_at)
-          SELECT ${id}, id, ${step}, ${index}, session_id, ${question.mode}, ${question.message},
-            ${question.requestedSchema === null ? null : JSON.stringify(question.requestedSchema)}::json, ${question.url},
-            ${requestId}, now.at, now.at + ${timeoutSeconds}::double precision * interval '1 s'
-          FROM turns, (SELECT clock_timestamp() AS at) AS now WHERE turns.id = ${turnId}`,
-    );
-    const clocks = asked!.call === 0 ? pauseCalls(1, asked!.is_task ? 1 : 0, NOW) : null;
-    await write(waitWrite(turnId, await requiresAction(tx, turnId), clocks));
+  const bytes = bytesOf(question);
+  const schema = question.requestedSchema === null ? null : JSON.stringify(question.requestedSchema);
+  await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+    const [asked] = await tx.query<[AskedBefore & { isStored: boolean }]>(ASKED_BEFORE, [turnId, id]);
+    if (asked.isStored) return turn.stayStill();
+    requireRoom(asked, bytes);
+    write(tx, INSERT_QUESTION, [
+      ...[id, turnId, step, index, turn.sessionId, question.mode, question.message, schema, question.url],
+      ...[requestId, turn.at, timeoutSeconds],
+    ]);
+    turn.append(...(await requiresAction(tx, turnId)));
   });
 }
 

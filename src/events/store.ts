@@ -1,10 +1,8 @@
-import { runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
-import { exactText } from '../platform/exact-json.js';
-import { newId } from '../platform/ids.js';
+import type { EntityManager } from 'typeorm';
+import { runSql, sql } from '../db/sql.js';
+import { write, type Db } from '../db/transaction.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
 import { recordDeliveries } from '../webhooks/record-deliveries.js';
-import type { NewEvent } from './schema.js';
 
 export interface EventRow {
   id: string;
@@ -16,33 +14,27 @@ export interface EventRow {
   data: string;
 }
 
-export type EventToStore = Pick<EventRow, 'id' | 'type' | 'data'>;
-
-export function newEvents(events: NewEvent[]): EventToStore[] {
-  return events.map(({ type, data }) => ({ id: newId('event'), type, data: exactText(data) }));
-}
+const INSERT_EVENTS = `
+  INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+  SELECT id, $1, $2, $3::integer, position, type, data, $4::timestamptz
+  FROM unnest($5::text[], $6::integer[], $7::text[], $8::json[]) AS event (id, position, type, data)`;
 
 /**
- * The CTEs of a write that store events. Nothing else inserts into `events`. `turn` names the CTE with the turn's row after
- * the write (id, session_id, number, position, at). The write holds the row's lock and has added the number of events to
- * its position, so commit order is position order without gaps. `terminal` selects id, type and data of an event that the
- * statement itself builds, after the others. Rows that must be stored together with an event belong here.
+ * Stores events of a turn that have one time, and a delivery of each for each subscribed webhook. Nothing else inserts into `events`.
+ * The transaction holds the lock of the turn's row, or has inserted it.
  */
-export function insertEvents(turn: Sql, events: EventToStore[], terminal?: Sql): Sql {
-  const hasDeliveries = terminal !== undefined || events.some(({ type }) => isWebhookEvent(type));
-  const count = events.length + (terminal === undefined ? 0 : 1);
-  return sql`
-    new_event AS (
-      SELECT n, id, type, data
-      FROM unnest(${events.map(({ id }) => id)}::text[], ${events.map(({ type }) => type)}::text[],
-        ${events.map(({ data }) => data)}::json[]) WITH ORDINALITY AS event(id, type, data, n)
-      ${terminal === undefined ? sql`` : sql`UNION ALL SELECT ${count}::bigint, made.* FROM (${terminal}) AS made`}),
-    stored AS (
-      INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-      SELECT e.id, t.session_id, t.id, t.number, t.position - ${count}::integer + n, e.type, e.data, t.at
-      FROM ${turn} AS t, new_event AS e
-      RETURNING id, session_id, turn_id, type, created_at)
-    ${hasDeliveries ? sql`, deliveries AS (${recordDeliveries(sql`stored`)})` : sql``}`;
+export function insertEvents(
+  tx: EntityManager,
+  turn: { id: string; session_id: string; number: number },
+  events: EventRow[],
+): void {
+  write(tx, INSERT_EVENTS, [
+    ...[turn.session_id, turn.id, turn.number, events[0]!.created_at],
+    ...[events.map(({ id }) => id), events.map(({ position }) => position)],
+    ...[events.map(({ type }) => type), events.map(({ data }) => data)],
+  ]);
+  const delivered = events.filter(({ type }) => isWebhookEvent(type));
+  if (delivered.length > 0) recordDeliveries(tx, turn.session_id, delivered);
 }
 
 /** A stored event as JSON text for clients: common fields first, then those of its type. */

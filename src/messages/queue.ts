@@ -1,12 +1,11 @@
 import type { EntityManager } from 'typeorm';
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { PageRows } from '../platform/page.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { OPEN } from '../db/turn-states.js';
-import { rawSql } from '../db/sql.js';
 import type { Message } from '../turns/accept.js';
 
 export const MAX_WAITING_MESSAGES = 20;
@@ -44,20 +43,20 @@ const OPEN_TURN = rawSql(`LEFT JOIN turns t ON t.session_id = w.session_id AND t
 
 /**
  * Stores a message that waits. The transaction holds the lock of the open turn's row, or without one that of the session.
- * @param steers the open turn that it is to steer
+ * @param steers number of the open turn that it is to steer
  * @throws ServiceError queue_full
  */
 export async function enqueue(
   tx: EntityManager,
   sessionId: string,
   message: Message,
-  { steers = sql`0`, room = MAX_WAITING_MESSAGES }: { steers?: Sql; room?: number } = {},
+  { steers = 0, room = MAX_WAITING_MESSAGES }: { steers?: number; room?: number } = {},
 ): Promise<WaitingMessage> {
   const [row] = await runSql<WaitingMessage>(
     tx,
     sql`WITH added AS (
           INSERT INTO waiting_messages (id, session_id, turn_id, steers, data, trace, created_at)
-          SELECT ${newId('event')}, ${sessionId}, ${newId('turn')}, ${steers}, ${JSON.stringify(message)}::json,
+          SELECT ${newId('event')}, ${sessionId}, ${newId('turn')}, ${steers}::integer, ${JSON.stringify(message)}::json,
             ${traceparent()}, clock_timestamp()
           WHERE (SELECT count(*) FROM waiting_messages WHERE session_id = ${sessionId}) < ${room}::integer
           RETURNING *)

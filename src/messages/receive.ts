@@ -1,14 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import { isOpen } from '../db/turn-states.js';
-import { runSql, sql } from '../db/sql.js';
 import { transaction, type Db } from '../db/transaction.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { findSessionState, type SessionState } from '../sessions/store.js';
-import { lockForTurn, requireRoom, sessionGone, type QueuedTurn } from '../turns/open.js';
-import { acceptMessage, type Message } from '../turns/accept.js';
+import { hasOpenTurn, lockForTurn, requireRoom, sessionGone, type QueuedTurn } from '../turns/open.js';
+import { openWithMessage, type Message } from '../turns/accept.js';
+import { changeTurn, ifOpen, lockTurn, type TurnDeps } from '../turns/change-turn.js';
+import { TurnEndedError } from '../turns/errors.js';
+import { saveTurn } from '../turns/save-turn.js';
 import { startNext } from '../turns/start-next.js';
-import { TurnEndedError } from '../turns/turn.js';
-import { changeTurn, open, type TurnDeps, type TurnWrite } from '../turns/write.js';
 import { showWaiting, type ShowDeps } from '../turns/show-waiting.js';
 import { enqueue, MAX_WAITING_MESSAGES, type WaitingMessage } from './queue.js';
 
@@ -51,12 +51,11 @@ async function addToTurn(
   record: Record,
 ): Promise<Received | null> {
   if (mode === 'steer') checkSteering(message);
-  const steers = mode === 'steer' ? sql`(SELECT number FROM turns WHERE id = ${turnId})` : sql`0`;
   try {
-    const received = await changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-      await lock(open(turnId));
+    const received = await changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
+      const steers = mode === 'steer' ? turn.number : 0;
       const received = { waits: await enqueue(tx, sessionId, message, { steers }), started: null };
-      await write(markWrite(turnId));
+      turn.expectMessages();
       await record(tx, received);
       return received;
     });
@@ -78,17 +77,6 @@ function checkSteering({ skills, model_id, thinking_enabled, output_schema }: Me
   ] as const;
   const wrong = fields.find(([, isGiven]) => isGiven);
   if (wrong !== undefined) throw validationError(`/${wrong[0]}`, 'cannot be changed in the open turn by steer');
-}
-
-function markWrite(turnId: string): TurnWrite {
-  return {
-    statement: sql`
-      WITH turn AS MATERIALIZED (
-          SELECT id FROM turns WHERE ${open(turnId)} FOR NO KEY UPDATE),
-        written AS (
-          UPDATE turns SET has_waiting = true FROM turn WHERE turns.id = turn.id RETURNING turns.id)
-      SELECT id FROM written`,
-  };
 }
 
 /** Begins a turn; null if another one is open by now. */
@@ -123,14 +111,13 @@ export async function beginTurn(
   namespace: string,
 ): Promise<Received> {
   const locked = await lockForTurn(tx, project_id, id);
-  const isRunning = locked.last_state !== null && isOpen(locked.last_state);
-  if (mode === 'steer' || !locked.has_waiting || isRunning) {
-    return { waits: null, started: await acceptMessage(tx, project_id, id, message, namespace) };
+  if (mode === 'steer' || !locked.has_waiting || hasOpenTurn(locked)) {
+    return { waits: null, started: await openWithMessage(tx, locked, message, namespace) };
   }
-  requireRoom(locked);
   // The first one leaves the queue.
   const waits = await enqueue(tx, id, message, { room: MAX_WAITING_MESSAGES + 1 });
-  const started = await startNext(tx, id, namespace);
+  const started = await startNext(tx, locked, namespace);
+  requireRoom(tx, locked);
   return started?.event.id === waits.id ? { waits: null, started } : { waits, started };
 }
 
@@ -141,7 +128,9 @@ export async function waitForTurn(
   openTurnId: string,
   message: Message,
 ): Promise<Received> {
+  const turn = await lockTurn(tx, openTurnId, ifOpen);
   const waits = await enqueue(tx, sessionId, message);
-  await runSql(tx, markWrite(openTurnId).statement);
+  turn.expectMessages();
+  saveTurn(tx, turn, {});
   return { waits, started: null };
 }

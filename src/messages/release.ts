@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { isOpen } from '../db/turn-states.js';
 import { transaction } from '../db/transaction.js';
-import { lockForTurn, requireRoom, type QueuedTurn } from '../turns/open.js';
+import { hasOpenTurn, lockForTurn, requireRoom, type QueuedTurn } from '../turns/open.js';
 import { startNext } from '../turns/start-next.js';
 
 /**
@@ -16,8 +15,8 @@ export function releaseQueue(
 ): Promise<QueuedTurn | null> {
   return transaction(db, async (tx) => {
     const locked = await lockForTurn(tx, projectId, sessionId);
-    if (!locked.has_waiting || (locked.last_state !== null && isOpen(locked.last_state))) return null;
-    requireRoom(locked);
-    return startNext(tx, sessionId, namespace);
+    if (!locked.has_waiting || hasOpenTurn(locked)) return null;
+    requireRoom(tx, locked);
+    return startNext(tx, locked, namespace);
   });
 }

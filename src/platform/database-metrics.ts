@@ -106,6 +106,11 @@ export function databaseGauges(definitions: (ServiceGauge & { query: string })[]
   for (const { query, ...gauge } of definitions) serviceGauge(gauge, ({ db }) => db.query<Sample[]>(query));
 }
 
+/** Registers a service-wide gauge with a value that is read from the database. */
+export function databaseGauge(gauge: ServiceGauge, read: (db: DataSource) => Promise<number>): void {
+  serviceGauge(gauge, async ({ db }) => [{ value: await read(db) }]);
+}
+
 serviceGauge(
   {
     name: 'task_queue_backlog_tasks',

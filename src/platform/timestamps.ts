@@ -33,3 +33,18 @@ export function isoNow(): string {
   const millis = Math.floor(micros / 1000);
   return `${new Date(millis).toISOString().slice(0, -1)}${String(micros % 1000).padStart(3, '0')}Z`;
 }
+
+/** Microseconds since 1970 of a time in the service's format. They are whole numbers below 2^53. */
+export function microsOf(iso: string): number {
+  return Date.parse(`${iso.slice(0, 19)}Z`) * 1000 + Number(iso.slice(20, 26));
+}
+
+export function isoOf(micros: number): string {
+  const millis = Math.floor(micros / 1000);
+  return `${new Date(millis).toISOString().slice(0, -1)}${String(micros - millis * 1000).padStart(3, '0')}Z`;
+}
+
+/** Whole milliseconds between two times. */
+export function msBetween(from: string, to: string): number {
+  return Math.round((microsOf(to) - microsOf(from)) / 1000);
+}

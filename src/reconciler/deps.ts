@@ -1,5 +1,5 @@
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
-import type { TurnDeps } from '../turns/write.js';
+import type { TurnDeps } from '../turns/change-turn.js';
 
 export interface ReconcileDeps extends TurnDeps {
   workflows: TurnWorkflows;

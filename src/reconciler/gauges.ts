@@ -1,5 +1,5 @@
-import { databaseGauges } from '../platform/database-metrics.js';
-import { runningMs } from '../turns/totals.js';
+import { databaseGauge, databaseGauges } from '../platform/database-metrics.js';
+import { loadLongestRunningMs } from '../turns/running-time.js';
 import { IS_DUE } from './stale-turns.js';
 
 export const TURNS_DUE = `
@@ -13,14 +13,13 @@ databaseGauges([
     query: TURNS_DUE,
   },
   {
-    name: 'turns_oldest_running_seconds',
-    help: 'Longest time spent by a running turn, without its waits for answers',
-    query: `SELECT coalesce(max(${runningMs('turns')}) / 1000, 0)::double precision AS value
-      FROM open_turns JOIN turns ON turns.id = turn_id WHERE state = 'running'`,
-  },
-  {
     name: 'delta_partitions',
     help: 'Partitions of deltas, one for each ten minutes: three ahead, the current one and those not yet removed',
     query: `SELECT count(*)::integer AS value FROM pg_inherits WHERE inhparent = 'deltas'::regclass`,
   },
 ]);
+
+databaseGauge(
+  { name: 'turns_oldest_running_seconds', help: 'Longest time spent by a running turn, without its waits for answers' },
+  async (db) => (await loadLongestRunningMs(db)) / 1000,
+);

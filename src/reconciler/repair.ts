@@ -7,11 +7,13 @@ import { failed } from '../turns/failed.js';
 import { endTurn } from '../turns/finish.js';
 import { BUDGET_REACHED, type TurnOutcome } from '../turns/outcome.js';
 import { OPEN } from '../db/turn-states.js';
-import { runningMs } from '../turns/totals.js';
+import { loadRunningMs } from '../turns/running-time.js';
 
 /** An open turn that is compared with its workflow. */
-export interface StaleTurn extends StartableTurn, Pick<Turn, 'state' | 'cancelRequested'> {
+export interface StaleTurn extends Omit<StartableTurn, 'runningMs'>, Pick<Turn, 'state' | 'cancelRequested'> {
   queuedMs: number;
+  /** How long ago it started; 0 before that. */
+  startedMs: number;
   /** How long ago the first of its open calls expired; negative before that, null without one. */
   expiredMs: number | null;
   /** The reconciler has never checked it. */
@@ -28,7 +30,7 @@ export const STALE_TURN = rawSql(
   `SELECT turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", coalesce(turns.model_id, sessions.model_id) AS "modelId",
      cardinality(mcp_servers) AS "mcpServers", turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
      (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS "queuedMs",
-     ${runningMs('turns')} AS "runningMs",
+     coalesce(extract(epoch FROM clock_timestamp() - started_at) * 1000, 0)::double precision AS "startedMs",
      (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM (
         SELECT expires_at FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'
         UNION ALL SELECT expires_at FROM elicitations q WHERE q.turn_id = turns.id AND q.state = 'open') AS open
@@ -59,9 +61,11 @@ const OVERDUE_MARGIN_MS = 120_000;
 const EXPIRED_MARGIN_MS = 3_600_000;
 
 /** True if the turn has used up its time, queued or running, and its workflow has not ended it. */
-export function isOverdue(turn: StaleTurn, turnTimeoutMs: number): boolean {
-  const spentMs = turn.state === 'queued' ? turn.queuedMs : turn.runningMs;
-  return spentMs > turnTimeoutMs + OVERDUE_MARGIN_MS || (turn.expiredMs ?? 0) > EXPIRED_MARGIN_MS;
+export async function isOverdue({ db, turnTimeoutMs }: ReconcileDeps, turn: StaleTurn): Promise<boolean> {
+  if ((turn.expiredMs ?? 0) > EXPIRED_MARGIN_MS) return true;
+  const maxMs = turnTimeoutMs + OVERDUE_MARGIN_MS;
+  if (turn.state === 'queued') return turn.queuedMs > maxMs;
+  return turn.startedMs > maxMs && (await loadRunningMs(db, turn.id)) > maxMs;
 }
 
 /** Ends a turn that is over its time limit. Needs no Temporal. */
@@ -77,7 +81,11 @@ export async function endOverdueTurn(deps: ReconcileDeps, { id, waitsForBudget }
 export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promise<void> {
   const { workflows, log, count } = deps;
   // If the workflow never started, one call is enough: the start fails if there is a workflow.
-  if (turn.state === 'queued' && turn.isUnseen && (await workflows.start(turn, { onlyNew: true }))) {
+  if (
+    turn.state === 'queued' &&
+    turn.isUnseen &&
+    (await workflows.start({ ...turn, runningMs: 0 }, { onlyNew: true }))
+  ) {
     return afterStart(deps, turn);
   }
   const { state, started } = await workflows.describe(turn.id);
@@ -97,7 +105,7 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
   // The workflow completed but the turn is open: the tables were restored from an older backup, and the tables count.
   const again = state === 'completed' && (await isStillOpen(deps, turn.id));
   if (state === 'not found' || again) {
-    await workflows.start(turn, { again });
+    await workflows.start({ ...turn, runningMs: await loadRunningMs(deps.db, turn.id) }, { again });
     return afterStart(deps, turn);
   }
   const outcome = OUTCOME_OF[state];

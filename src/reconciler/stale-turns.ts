@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { rawSql, runSql, sql } from '../db/sql.js';
+import { waitsForAnswer } from '../sessions/required-actions.js';
 import { isTemporalAway } from '../temporal/deadline.js';
 import { checkAgain } from '../workers/check-again.js';
 import type { ReconcileDeps } from './deps.js';
@@ -18,8 +19,8 @@ export const IS_DUE = `
   progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
   AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
     checked_at - progress_at,
-    CASE WHEN waiting_started_at IS NULL THEN interval '${MAX_CHECK_INTERVAL_SECONDS} s'
-      ELSE interval '${MAX_WAITING_CHECK_INTERVAL_SECONDS} s' END))
+    CASE WHEN ${waitsForAnswer('turns.id')} THEN interval '${MAX_WAITING_CHECK_INTERVAL_SECONDS} s'
+      ELSE interval '${MAX_CHECK_INTERVAL_SECONDS} s' END))
   -- A turn that streams does not touch its row: its deltas are the sign of life.
   AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id
     AND stored_at > statement_timestamp() - interval '${STALE_SECONDS} s')`;
@@ -51,12 +52,12 @@ export async function reconcileStale(deps: ReconcileDeps): Promise<boolean> {
  * Checks turns in parallel. While Temporal is away, the round ends early, and the next round checks the remaining turns.
  */
 export async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<{ isTemporalUp: boolean }> {
-  const { db, log, turnTimeoutMs } = deps;
+  const { db, log } = deps;
   const unreached: string[] = [];
   const reconcile = async (turn: StaleTurn): Promise<void> => {
     try {
       // First, because it needs no Temporal.
-      if (isOverdue(turn, turnTimeoutMs)) await endOverdueTurn(deps, turn);
+      if (await isOverdue(deps, turn)) await endOverdueTurn(deps, turn);
       else if (unreached.length >= PARALLEL) unreached.push(turn.id);
       else await reconcileTurn(deps, turn);
     } catch (err) {

@@ -2,6 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { Db } from '../db/transaction.js';
 import type { requiredAction } from '../events/required-action.js';
 import { ServiceError } from '../platform/errors.js';
+import { spentBy } from './cost.js';
 import { parseExact } from '../platform/exact-json.js';
 
 export type RequiredAction = FromSchema<typeof requiredAction>;
@@ -21,7 +22,7 @@ export function openActionsOf(turn: string): string {
       WHERE a.turn_id = ${turn} AND a.state = 'open'
       UNION ALL
       SELECT a.step, a.index, '', json_build_object('type', 'budget',
-        'spent', json_build_object('amount', trim_scale(paused.cost_before + paused.cost)::text,
+        'spent', json_build_object('amount', trim_scale(${spentBy('paused')})::text,
           'currency', owner.budget->'max_cost'->'currency'),
         'max_cost', owner.budget->'max_cost', 'expires_at', ${timestamp('a.expires_at')})
       FROM required_actions a JOIN turns AS paused ON paused.id = a.turn_id JOIN sessions AS owner ON owner.id = a.session_id

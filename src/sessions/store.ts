@@ -6,7 +6,8 @@ import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
-import { OPEN_ACTIONS } from './required-actions.js';
+import { costOfSession } from './cost.js';
+import { OPEN_ACTIONS, waitsForAnswer } from './required-actions.js';
 
 export interface Session extends Omit<
   SessionRow,
@@ -28,13 +29,7 @@ export interface Session extends Omit<
   updated_at: string;
 }
 
-/** What a call that is under way has reported: it counts when it ends, or when another one begins. */
-const UNFINISHED = `CASE WHEN t.state = 'running' AND t.waiting_started_at IS NULL THEN (
-  SELECT CASE WHEN a.ended_at IS NULL AND a.currency = t.currency THEN a.cost END FROM model_attempts a
-  WHERE a.turn_id = t.id ORDER BY a.position DESC, a.attempt DESC LIMIT 1) END`;
-
-/** The calls of all turns: those before the latest one `t`, and its own. */
-const COST = moneyJson(`coalesce(t.cost_before + t.cost - coalesce(${UNFINISHED}, 0), 0)`, {
+const COST = moneyJson(costOfSession('t', waitsForAnswer('t.id')), {
   isUnpriced: 'coalesce(t.was_unpriced OR t.is_unpriced, false)',
   currency: 'coalesce(t.currency, r.currency)',
 });

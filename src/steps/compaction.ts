@@ -1,7 +1,4 @@
-import { sql } from '../db/sql.js';
-import { insertEvents, newEvents } from '../events/store.js';
-import { OvertakenError } from '../turns/turn.js';
-import { running, writeTurn, type TurnDeps } from '../turns/write.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 
 interface Summary {
   /** Number of the last turn that it replaces. */
@@ -10,25 +7,14 @@ interface Summary {
   summary: string;
 }
 
+const INSERT_SUMMARY = `
+  INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING turn_number`;
+
 /** Stores a summary, unless another attempt has stored one. */
 export async function storeSummary(deps: TurnDeps, turnId: string, { upTo, count, summary }: Summary): Promise<void> {
-  const events = newEvents([{ type: 'agent.context_compacted', data: { compacted_turns: count } }]);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id, session_id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      summary AS (
-        INSERT INTO compactions (session_id, turn_number, summary)
-        SELECT session_id, ${upTo}, ${summary} FROM turn
-        ON CONFLICT DO NOTHING RETURNING clock_timestamp() AS at),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = summary.at
-        FROM turn, summary WHERE turns.id = turn.id
-        RETURNING turns.id, turns.session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  try {
-    await writeTurn(deps, turnId, { statement, events });
-  } catch (error) {
-    if (!(error instanceof OvertakenError)) throw error;
-  }
+  await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+    const stored = await tx.query<unknown[]>(INSERT_SUMMARY, [turn.sessionId, upTo, summary]);
+    if (stored.length === 0) return turn.stayStill();
+    turn.append({ type: 'agent.context_compacted', data: { compacted_turns: count } });
+  });
 }

@@ -6,7 +6,8 @@ import type { McpToolset } from '../db/entities/sessions.js';
 import type { Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { findToolset } from '../mcp/toolsets.js';
-import { TurnEndedError } from '../turns/turn.js';
+import { spentBy } from '../sessions/cost.js';
+import { TurnEndedError } from '../turns/errors.js';
 
 interface TurnServer {
   id: string;
@@ -53,7 +54,7 @@ export const CONTEXT = rawSql(`
   coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
   coalesce(turns.fallback_model_id, turns.model_id, sessions.model_id) AS "modelId",
   turns.fallback_model_id AS "fallbackModelId", sessions.fallback_model_ids AS "fallbackModelIds",
-  sessions.budget, (turns.cost_before + turns.cost)::text AS spent,
+  sessions.budget, ${spentBy('turns')}::text AS spent,
   coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
   instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
     SELECT coalesce(json_agg(entry), '[]')
@@ -88,7 +89,7 @@ export async function withToolsets<Row extends ContextRow>(
 export async function loadSpent(db: Db, turnId: string): Promise<Pick<TurnContext, 'spent'>> {
   const [turn] = await runSql<Pick<TurnContext, 'spent'>>(
     db,
-    sql`SELECT (cost_before + cost)::text AS spent FROM turns WHERE id = ${turnId}`,
+    sql`SELECT ${rawSql(spentBy('turns'))}::text AS spent FROM turns WHERE id = ${turnId}`,
   );
   if (turn === undefined) throw new TurnEndedError(turnId);
   return turn;

@@ -8,7 +8,7 @@ import { OPEN, type TurnState } from '../db/turn-states.js';
 import { parseExact } from '../platform/exact-json.js';
 import type { JsonObject } from '../platform/json-object.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
-import { TurnEndedError } from '../turns/turn.js';
+import { TurnEndedError } from '../turns/errors.js';
 
 /** The model's view of a session: the summary of earlier turns, then the other turns in order, the current one last. */
 export interface Conversation {

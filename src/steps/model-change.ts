@@ -1,10 +1,8 @@
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import { newEvents } from '../events/store.js';
 import type { EventData } from '../events/schema.js';
-import { appendWrite } from '../turns/append.js';
-import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { running, writeTurn, type TurnDeps } from '../turns/write.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
+import { TurnEndedError } from '../turns/errors.js';
 
 /** The models of a turn (contract.md §10 "Fallback"). */
 interface TurnModels {
@@ -44,11 +42,9 @@ export async function changeModel(
   { fallbackModelId }: Pick<TurnModels, 'fallbackModelId'>,
   change: EventData['agent.model_changed'],
 ): Promise<void> {
-  const events = newEvents([{ type: 'agent.model_changed', data: change }]);
-  const fence = running(turnId, sql`fallback_model_id IS NOT DISTINCT FROM ${fallbackModelId}::text`);
-  try {
-    await writeTurn(deps, turnId, appendWrite(fence, events, sql`fallback_model_id = ${change.to}`));
-  } catch (error) {
-    if (!(error instanceof OvertakenError)) throw error;
-  }
+  await changeTurn(deps, turnId, ifRunning, (turn) => {
+    if (turn.fallbackModelId !== fallbackModelId) return turn.stayStill();
+    turn.fallBackTo(change.to);
+    turn.append({ type: 'agent.model_changed', data: change });
+  });
 }

@@ -1,17 +1,24 @@
 import type { EntityManager } from 'typeorm';
-import { runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
-import type { NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
-import { exactText } from '../platform/exact-json.js';
-import { storableText } from '../platform/text.js';
-import type { Answer, AssistantBlock } from '../models/content.js';
-import { endingCall, insertRest, setUsage, spend, type RestOfDeltas } from './end-model-call.js';
-import { outcomeOfAnswer, stopReasonOf } from './answer-outcome.js';
-import { callFence, type ModelCall } from './model-call.js';
-import type { StepOutput } from './output.js';
+import { runSql, sql } from '../db/sql.js';
+import { write, type Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
+import type { NewEvent } from '../events/schema.js';
+import type { Answer, AssistantBlock } from '../models/content.js';
+import { exactText } from '../platform/exact-json.js';
+import { storableText } from '../platform/text.js';
+import { changeTurn, type TurnDeps } from '../turns/change-turn.js';
+import { OvertakenError, TurnEndedError } from '../turns/errors.js';
+import { readFacts } from '../turns/facts.js';
+import { launchTurn, type LaunchDeps } from '../turns/launch.js';
+import { lockForTurn, type QueuedTurn } from '../turns/open.js';
+import type { TurnResult } from '../turns/outcome.js';
+import { startNext } from '../turns/start-next.js';
+import { GIVE_OUTPUT } from '../sessions/tools.js';
+import { outcomeOfAnswer, stopReasonOf } from './answer-outcome.js';
+import { endCall } from './end-model-call.js';
+import type { StepOutput } from './output.js';
+import { isLatestCall, type ModelCall } from './model-call.js';
 import {
   eventsOfCalls,
   insertCalls,
@@ -21,14 +28,6 @@ import {
   type CallPermission,
   type StepCall,
 } from './step-calls.js';
-import { GIVE_OUTPUT } from '../sessions/tools.js';
-import { OvertakenError, TurnEndedError } from '../turns/turn.js';
-import { endWith, type TurnEnd } from '../turns/end.js';
-import { launchTurn, type LaunchDeps } from '../turns/launch.js';
-import type { QueuedTurn } from '../turns/open.js';
-import type { TurnOutcome, TurnResult } from '../turns/outcome.js';
-import { startNext } from '../turns/start-next.js';
-import type { TurnDeps, TurnTransaction, TurnWrite } from '../turns/write.js';
 
 /** What the workflow does after the model's response. */
 export type StepOutcome =
@@ -50,8 +49,8 @@ interface StepAnswer {
   answer: Answer;
   /** Number of streamed deltas of the response. */
   deltas: number;
-  /** Those that are not stored yet. */
-  rest: RestOfDeltas | null;
+  /** Those that are not stored yet: the number of the last one, and all of them packed as a flush stores them. */
+  rest: { last: number; runs: unknown } | null;
   callOf: CallOf;
   /** Returns the answer that a tool call needs; null in a session without `tools`. */
   permissionOf: (toolName: string) => CallPermission | null;
@@ -62,8 +61,8 @@ interface StepAnswer {
 }
 
 /**
- * Stores the outcome of a step with its events. If no tools are left to run, the same write ends the turn, and the same
- * transaction makes the first message that waits the next turn. Running it again after its commit returns the same.
+ * Stores the outcome of a step with its events. If no tools are left to run, the same transaction ends the turn and makes the first
+ * message that waits the next turn. Running it again after its commit returns the same.
  * @throws TurnEndedError, OvertakenError
  */
 export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): Promise<StepOutcome> {
@@ -72,11 +71,29 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
   const outcome = outcomeOfAnswer(step, uses.length > 0);
   const runs = uses.length > 0 && outcome === null;
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
+  const events = eventsOf(call, answer, calls);
+  const content = exactText(answer.content);
   try {
-    const result = await storeOnce(deps, step, calls, outcome, false).catch((error: unknown) => {
-      if (outcome !== null && error instanceof OvertakenError) return storeOnce(deps, step, calls, outcome, true);
-      throw error;
-    });
+    const { result, next } = await changeTurn(
+      deps,
+      call.turnId,
+      isLatestCall(call),
+      async (turn, tx): Promise<Stored> => {
+        endCall(tx, turn, call, answer);
+        insertStep(tx, step, content);
+        insertCalls(tx, turn, call.step, calls);
+        turn.append(...events);
+        turn.streamed = { attempt: call.attempt, deltas: step.deltas };
+        const result = outcome === null ? null : turn.end(outcome, await readFacts(tx, turn.id));
+        return { result, next: null };
+      },
+      async (stored, turn, tx) => {
+        if (turn.state !== 'completed' || !turn.hasWaiting) return stored;
+        const session = await lockForTurn(tx, turn.projectId, turn.sessionId);
+        return { ...stored, next: await startNext(tx, session, deps.workflows.namespace) };
+      },
+    );
+    if (next !== null) launchTurn(deps, next);
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
     const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
     return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
@@ -88,66 +105,25 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
   }
 }
 
-/** @param mustLock read what waits under the lock of the turn's row, and make the first message the next turn */
-async function storeOnce(
-  deps: TurnDeps & LaunchDeps,
-  step: StepAnswer,
-  calls: StepCall[],
-  outcome: TurnOutcome | null,
-  mustLock: boolean,
-): Promise<TurnResult | null> {
-  const { call } = step;
-  const fence = callFence(call);
-  const store = async (write: TurnTransaction['write'], tx: EntityManager | null): Promise<Stored> => {
-    const end = outcome === null || tx !== null ? fence : sql`${fence} AND NOT has_waiting`;
-    const { result } = await write(stepWrite(deps, step, calls, outcome, end));
-    if (tx === null || result?.state !== 'completed') return { result, next: null };
-    return { result, next: await startNext(tx, call.sessionId, deps.workflows.namespace) };
-  };
-  const { result, next } = await endingCall(deps, call, fence, store, { mustLock });
-  if (next !== null) launchTurn(deps, next);
-  return result;
+/** How the turn ended, if it did, and the turn that followed. */
+interface Stored {
+  result: TurnResult | null;
+  next: QueuedTurn | null;
 }
 
-/** How the turn ended, if it did, and the turn that followed. */
-type Stored = { result: TurnResult | null; next: QueuedTurn | null };
+/** A retry after a commit in doubt may store a step without events again. */
+const INSERT_STEP = `
+  INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason) VALUES ($1, $2, $3, $4, $5, $6)
+  ON CONFLICT DO NOTHING`;
+const INSERT_DELTAS = `
+  INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs) VALUES ($1, $2, $3, $4, $5, $6)`;
 
-/** Stores the model's answer as a step; ends the turn after it if there is an outcome. */
-function stepWrite(
-  deps: TurnDeps,
-  { call, answer, deltas, rest }: StepAnswer,
-  calls: StepCall[],
-  outcome: TurnOutcome | null,
-  fence: Sql,
-): TurnWrite {
-  const events = newEvents(eventsOf(call, answer, calls));
-  const ending = { written: sql`written`, at: sql`step.at`, call: sql`call` };
-  const end = outcome === null ? null : endWith(outcome, deps, ending);
-  const count = events.length + (end === null ? 0 : 1);
-  const ifEnds = (part: (end: TurnEnd) => Sql): Sql => (end === null ? sql`` : part(end));
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${fence} FOR NO KEY UPDATE),
-      step AS (
-        INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason)
-        SELECT id, ${call.step}, ${call.messageId}, ${call.model.id}, ${exactText(answer.content)}::json,
-          ${stopReasonOf(answer)} FROM turn
-        ON CONFLICT DO NOTHING RETURNING turn_id, clock_timestamp() AS at),
-      written AS (
-        UPDATE turns SET position = turns.position + ${count}::integer, progress_at = step.at,
-          ${spend(call, answer, sql`step.at`)} ${ifEnds(({ set }) => sql`, ${set}`)}
-        FROM step WHERE turns.id = step.turn_id
-        RETURNING turns.id, session_id, number, state, position, at ${ifEnds(({ columns }) => sql`, ${columns}`)}),
-      call AS (
-        UPDATE model_attempts a SET ended_at = clock_timestamp(), ${setUsage(call, answer.usage)}, error = NULL
-        FROM written WHERE a.turn_id = written.id AND a.position = ${call.position} AND a.attempt = ${call.attempt}
-        RETURNING a.position, a.attempt, a.model_id, a.usage, a.cost, a.currency),
-      ${rest === null ? sql`` : insertRest(call, rest)}
-      ${insertCalls(sql`written`, call.step, calls)}
-      ${ifEnds(({ ctes }) => sql`${ctes},`)}
-      ${insertEvents(sql`written`, events, end?.event)}
-    SELECT session_id, state, position, at ${ifEnds(({ returned }) => sql`, ${returned}`)} FROM written`;
-  return { statement, events, streamed: { attempt: call.attempt, deltas }, endId: end?.id };
+/** Who sees the events of the step sees its deltas. */
+function insertStep(tx: EntityManager, { call, answer, rest }: StepAnswer, content: string): void {
+  const { turnId, step, messageId, model, position, attempt } = call;
+  write(tx, INSERT_STEP, [turnId, step, messageId, model.id, content, stopReasonOf(answer)]);
+  if (rest === null) return;
+  write(tx, INSERT_DELTAS, [turnId, position, attempt, rest.last, messageId, JSON.stringify(rest.runs)]);
 }
 
 export async function storedOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {

@@ -1,11 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
-import { sql } from '../db/sql.js';
 import type { NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
 import { deleteUnusedToolsets } from '../mcp/toolsets.js';
-import { OvertakenError } from '../turns/turn.js';
-import { changeTurn, running, type TurnDeps } from '../turns/write.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 
 interface Connections {
   events: NewEvent[];
@@ -19,26 +16,12 @@ export async function recordConnections(
   turnId: string,
   { events, records, tookMs }: Connections,
 ): Promise<void> {
-  const stored = newEvents(events);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId, sql`connected_at IS NULL`)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET position = turns.position + ${stored.length}::integer, progress_at = now.at,
-          connected_at = now.at, connect_ms = ${tookMs}::integer
-        FROM now WHERE turns.id = now.id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, stored)}
-    SELECT session_id, state, position, at FROM written`;
-  try {
-    await changeTurn(deps, turnId, async ({ tx, write }) => {
-      await write({ statement, events: stored });
-      await recordServers(tx, turnId, records);
-    });
-  } catch (error) {
-    if (!(error instanceof OvertakenError)) throw error;
-  }
+  await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+    if (turn.isConnected) return turn.stayStill();
+    turn.connect(tookMs);
+    turn.append(...events);
+    await recordServers(tx, turnId, records);
+  });
 }
 
 interface TurnServerRecord {

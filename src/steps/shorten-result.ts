@@ -1,10 +1,10 @@
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
+import { write, type Db } from '../db/transaction.js';
 import { storageKey, type Storage } from '../files/storage.js';
 import { exactText } from '../platform/exact-json.js';
 import { isStorableText, truncateUtf8 } from '../platform/text.js';
 import { textOf, type AssistantBlock, type ResultBlock } from '../models/content.js';
-import { running, writeTurn, type TurnDeps } from '../turns/write.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 
 /** read_file splits a longer line into several, so that minified code and data stay readable to the end. */
 export const MAX_LINE = 4000;
@@ -66,31 +66,29 @@ interface ShortenedSteps {
   contents: { step: number; content: AssistantBlock[] }[];
 }
 
+const SHORTEN_RESULTS = `
+  UPDATE tool_calls c SET content = short.content, overflow_key = short.key
+  FROM unnest($2::integer[], $3::integer[], $4::json[], $5::text[]) AS short (step, index, content, key)
+  WHERE turn_id = $1 AND c.step = short.step AND c.index = short.index`;
+const SHORTEN_CONTENTS = `
+  UPDATE model_steps s SET content = short.content FROM unnest($2::integer[], $3::json[]) AS short (step, content)
+  WHERE turn_id = $1 AND s.step = short.step`;
+
 /** Replaces results and contents of a running turn by a shorter form, for all later requests to the model. */
 export async function storeShortenedSteps(
   deps: TurnDeps,
   turnId: string,
   { results, contents }: ShortenedSteps,
 ): Promise<void> {
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(turnId)} FOR NO KEY UPDATE),
-      now AS MATERIALIZED (SELECT id, clock_timestamp() AS at FROM turn),
-      written AS (
-        UPDATE turns SET progress_at = now.at FROM now WHERE turns.id = now.id RETURNING turns.id),
-      results AS (
-        UPDATE tool_calls SET content = short.content, overflow_key = short.key
-        FROM written, unnest(${results.map(({ step }) => step)}::integer[], ${results.map(({ index }) => index)}::integer[],
-          ${results.map(({ content }) => JSON.stringify(content))}::json[],
-          ${results.map(({ overflowKey }) => overflowKey)}::text[]) AS short(step, index, content, key)
-        WHERE turn_id = written.id AND tool_calls.step = short.step AND tool_calls.index = short.index),
-      contents AS (
-        UPDATE model_steps SET content = short.content
-        FROM written, unnest(${contents.map(({ step }) => step)}::integer[],
-          ${contents.map(({ content }) => exactText(content))}::json[]) AS short(step, content)
-        WHERE turn_id = written.id AND model_steps.step = short.step)
-    SELECT id FROM written`;
-  await writeTurn(deps, turnId, { statement });
+  const shortResults = [
+    ...[results.map(({ step }) => step), results.map(({ index }) => index)],
+    ...[results.map(({ content }) => JSON.stringify(content)), results.map(({ overflowKey }) => overflowKey)],
+  ];
+  const shortContents = [contents.map(({ step }) => step), contents.map(({ content }) => exactText(content))];
+  await changeTurn(deps, turnId, ifRunning, (_turn, tx) => {
+    write(tx, SHORTEN_RESULTS, [turnId, ...shortResults]);
+    write(tx, SHORTEN_CONTENTS, [turnId, ...shortContents]);
+  });
 }
 
 export async function findShortenedResult(

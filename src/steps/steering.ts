@@ -1,8 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { runSql, sql } from '../db/sql.js';
-import type { EventToStore } from '../events/store.js';
-import { appendWrite } from '../turns/append.js';
-import { changeTurn, open, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import type { EventData } from '../events/schema.js';
+import type { Turn } from '../turns/turn.js';
 
 /** The messages that steer a turn are other ones than those that the request of its next model call has. */
 export class SteeringChangedError extends Error {
@@ -10,46 +8,26 @@ export class SteeringChangedError extends Error {
   override readonly message = 'the messages that steer the turn have changed';
 }
 
+interface Taken {
+  id: string;
+  data: EventData['user.message'];
+  arrival: number;
+}
+
+const TAKE = 'DELETE FROM waiting_messages WHERE session_id = $1 AND steers = $2 RETURNING id, data, arrival';
+
 /**
- * Gives the turn the messages that steer it, in the transaction that begins the model call of a step.
+ * Gives the turn the messages that steer it, in the change that begins the model call of a step.
  * @param requested the ids of those in the request of the call
  * @throws SteeringChangedError if other ones wait
  */
-export function beginWithSteering<Row>(
-  deps: TurnDeps,
-  turnId: string,
-  step: number,
-  requested: string[],
-  begin: TurnWrite,
-): Promise<{ row: Row }> {
-  return changeTurn(deps, turnId, async ({ tx, lock, write }) => {
-    await lock(open(turnId));
-    const events = await takeSteering(tx, turnId, step, requested);
-    if (events.length > 0) await write(appendWrite(open(turnId), events));
-    return write<Row>(begin);
-  });
-}
-
-async function takeSteering(
-  tx: EntityManager,
-  turnId: string,
-  step: number,
-  requested: string[],
-): Promise<EventToStore[]> {
-  const rows = await runSql<{ id: string; data: string }>(
-    tx,
-    sql`WITH taken AS (
-          DELETE FROM waiting_messages w USING turns
-          WHERE turns.id = ${turnId} AND w.session_id = turns.session_id AND w.steers = number
-          RETURNING w.id, w.data::text AS data, arrival)
-        SELECT id, data FROM taken ORDER BY arrival`,
-  );
-  if (rows.length !== requested.length || rows.some(({ id }, n) => id !== requested[n])) {
+export async function deliverSteering(tx: EntityManager, turn: Turn, step: number, requested: string[]): Promise<void> {
+  const [taken] = await tx.query<[Taken[], number]>(TAKE, [turn.sessionId, turn.number]);
+  const messages = taken.toSorted((one, other) => one.arrival - other.arrival);
+  if (messages.length !== requested.length || messages.some(({ id }, n) => id !== requested[n])) {
     throw new SteeringChangedError();
   }
-  return rows.map(({ id, data }) => ({
-    id,
-    type: 'user.message',
-    data: JSON.stringify({ ...(JSON.parse(data) as object), delivered_at_step: step }),
-  }));
+  for (const { id, data } of messages) {
+    turn.append({ id, type: 'user.message', data: { ...data, delivered_at_step: step } });
+  }
 }

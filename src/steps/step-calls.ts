@@ -1,10 +1,12 @@
-import { runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
+import type { EntityManager } from 'typeorm';
+import { runSql, sql } from '../db/sql.js';
+import { write, type Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { exactText, parseExact } from '../platform/exact-json.js';
 import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
 import type { OutputResult, StepOutput } from './output.js';
+import type { Turn } from '../turns/turn.js';
 
 /** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
 export type CallPermission = 'allow' | 'ask' | 'custom';
@@ -86,30 +88,39 @@ function deniedAgain(message: string | null): string {
   );
 }
 
-/** The CTEs of a write that store the calls of a step. `turn` names the CTE with the turn's row (id, session_id). */
-export function insertCalls(turn: Sql, step: number, calls: StepCall[]): Sql {
-  if (calls.length === 0) return sql``;
-  const waits = calls.map(waitsForAnswer);
+const INSERT_CALLS = `
+  INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, state, content, is_error)
+  SELECT $1, $2::integer, n - 1, id, name, input, CASE WHEN content IS NULL THEN 'pending' ELSE 'done' END, content,
+    is_error
+  FROM unnest($3::text[], $4::text[], $5::json[], $6::json[], $7::boolean[])
+    WITH ORDINALITY AS call (id, name, input, content, is_error, n)
+  ON CONFLICT DO NOTHING`;
+const INSERT_ACTIONS = `
+  INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind)
+  SELECT $1, $2::integer, n - 1, $3, id, kind
+  FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS call (id, kind, n) WHERE kind IS NOT NULL
+  ON CONFLICT DO NOTHING`;
+
+/** Stores the calls of a step, and which of them need an answer. May be repeated: a step of `give_output` alone has no events. */
+export function insertCalls(tx: EntityManager, turn: Turn, step: number, calls: StepCall[]): void {
+  if (calls.length === 0) return;
+  const ids = calls.map(({ id }) => id);
+  const inputs = calls.map(({ input }) => exactText(input));
   const results = calls.map(resultOf);
-  const kinds = calls.map((call, index) => (waits[index] ? kindOf(call) : null));
-  return sql`
-    tool_call AS (
-      INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input, state, content, is_error)
-      SELECT t.id, ${step}, n - 1, c.id, name, input, CASE WHEN content IS NULL THEN 'pending' ELSE 'done' END,
-        content, is_error
-      FROM ${turn} AS t, unnest(${calls.map(({ id }) => id)}::text[], ${calls.map(({ name }) => name)}::text[],
-        ${calls.map(({ input }) => exactText(input))}::json[], ${results.map((result) => result && resultContent(result))}::json[],
-        ${results.map((result) => result && result.isError)}::boolean[])
-        WITH ORDINALITY AS c(id, name, input, content, is_error, n)),
-    ${
-      waits.includes(true)
-        ? sql`action AS (
-      INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind)
-      SELECT t.id, ${step}, n - 1, t.session_id, c.id, kind
-      FROM ${turn} AS t, unnest(${calls.map(({ id }) => id)}::text[], ${kinds}::text[]) WITH ORDINALITY AS c(id, kind, n)
-      WHERE kind IS NOT NULL),`
-        : sql``
-    }`;
+  write(tx, INSERT_CALLS, [
+    ...[
+      turn.id,
+      step,
+      ids,
+      calls.map(({ name }) => name),
+      inputs,
+      results.map((result) => result && resultContent(result)),
+    ],
+    results.map((result) => result && result.isError),
+  ]);
+  if (!calls.some(waitsForAnswer)) return;
+  const kinds = calls.map((call) => (waitsForAnswer(call) ? kindOf(call) : null));
+  write(tx, INSERT_ACTIONS, [turn.id, step, turn.sessionId, ids, kinds]);
 }
 
 export function waitsForAnswer({ permission, refusal, output }: StepCall): boolean {

@@ -1,11 +1,11 @@
 import type { Turn } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
+import { write, type Db } from '../db/transaction.js';
 import type { McpSession } from '../mcp/client.js';
 import type { TaskState, TaskStatus } from '../mcp/tasks.js';
-import { runningMs, startClock } from '../turns/totals.js';
-import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
-import { running, writeTurn, type TurnDeps } from '../turns/write.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
+import { OvertakenError, TurnEndedError } from '../turns/errors.js';
+import type { ActivityTask } from './activity-task.js';
 import { countOpenTasks } from './open-tasks.js';
 import type { ToolCallRow } from './tool-call.js';
 
@@ -16,41 +16,34 @@ export interface NewTask extends TaskState {
   session: McpSession | null;
 }
 
+const BEGIN_TASK = `
+  UPDATE tool_calls SET state = 'task'
+  WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = 'started' AND task_token = $4`;
+const INSERT_TASK = `
+  INSERT INTO mcp_tasks (turn_id, step, index, server_id, task_id, mcp_session, status, message, poll_ms, created_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+
 /**
  * Stores the task that a server has begun for a call. May be repeated by the same attempt.
  * @throws TurnEndedError, or OvertakenError if another attempt stored an outcome
  */
 export async function storeTask(
   deps: TurnDeps,
-  call: ToolCallRow,
+  { turnId, step, index }: ToolCallRow,
   task: NewTask,
   { token }: ActivityTask,
 ): Promise<void> {
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
-      call AS (
-        UPDATE tool_calls SET state = 'task'
-        FROM turn WHERE turn_id = turn.id AND step = ${call.step} AND index = ${call.index} AND state = 'started'
-          AND task_token = ${token}
-        RETURNING turn_id, step, index, clock_timestamp() AS at),
-      task AS (
-        INSERT INTO mcp_tasks (turn_id, step, index, server_id, task_id, mcp_session, status, message, poll_ms)
-        SELECT turn_id, step, index, ${task.serverId}, ${task.taskId}, ${JSON.stringify(task.session)}::json,
-          ${task.status}, ${task.message}, ${task.pollMs}::integer FROM call),
-      written AS (
-        UPDATE turns SET progress_at = call.at, tasks_running = turns.tasks_running + 1,
-          ${startClock('task', sql`call.at`)}
-        FROM call WHERE turns.id = call.turn_id
-        RETURNING turns.id)
-    SELECT id FROM written`;
-  try {
-    await writeTurn(deps, call.turnId, { statement });
-  } catch (error) {
-    if (!(error instanceof OvertakenError)) throw error;
-    const stored = await loadTask(deps.db, call);
-    if (stored.task?.taskId !== task.taskId) throw error;
-  }
+  const session = JSON.stringify(task.session);
+  await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+    const [, begun] = await tx.query<[unknown, number]>(BEGIN_TASK, [turnId, step, index, Buffer.from(token)]);
+    if (begun === 0) {
+      const stored = await loadTask(tx, { turnId, step, index });
+      if (stored.task?.taskId !== task.taskId) throw new OvertakenError(turnId);
+      return turn.stayStill();
+    }
+    const state = [task.status, task.message, task.pollMs];
+    write(tx, INSERT_TASK, [turnId, step, index, task.serverId, task.taskId, session, ...state, turn.at]);
+  });
 }
 
 /** A task as stored, with what its next question needs. */
@@ -75,7 +68,7 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
 
 /** The call of a task, with the fields of its turn that a question needs. */
 export interface TaskCall {
-  turn: Pick<Turn, 'id' | 'sessionId' | 'projectId' | 'state' | 'runningMs'>;
+  turn: Pick<Turn, 'id' | 'sessionId' | 'projectId' | 'state'>;
   /** Of the project, all its turns together. */
   openTasks: number;
   call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
@@ -85,7 +78,7 @@ export interface TaskCall {
 export type CallPlace = Pick<ToolCallRow, 'turnId' | 'step' | 'index'>;
 
 const TURN = sql`json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', turns.project_id,
-    'state', turns.state, 'runningMs', ${rawSql(runningMs('turns'))}) AS turn,
+    'state', turns.state) AS turn,
   ${countOpenTasks(sql`turns.project_id`)} AS "openTasks"`;
 const CALL = sql`json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state)`;
 const since = (column: string) =>

@@ -1,8 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
-import { insertEvents, newEvents } from '../events/store.js';
 import { mayElicit } from '../sessions/tools.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from '../answers/actions.js';
@@ -10,9 +9,9 @@ import type { Answer } from '../answers/answer.js';
 import type { ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
-import { setWaitingClock, startClock, stopClock } from '../turns/totals.js';
-import { OvertakenError, TurnEndedError, type ActivityTask } from '../turns/turn.js';
-import { changeTurn, running, writeTurn, type TurnDeps, type TurnWrite } from '../turns/write.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
+import { OvertakenError, TurnEndedError } from '../turns/errors.js';
+import type { ActivityTask } from './activity-task.js';
 
 export interface ToolCallRow {
   turnId: string;
@@ -74,42 +73,26 @@ export async function loadToolCall(
   };
 }
 
+const START_CALL = `
+  UPDATE tool_calls SET state = 'started', started_at = coalesce(started_at, $5), worker_id = $6, task_token = $7
+  WHERE turn_id = $1 AND step = $2 AND index = $3
+    AND (state = $4 OR (state = 'started' AND worker_id = $6 AND task_token = $7))`;
+
 /**
  * Records that the call is about to be sent to its server. May be repeated by the same attempt if the answer of Postgres
  * was lost.
  * @throws TurnEndedError, or OvertakenError if another attempt was first
  */
-export async function startToolCall(deps: TurnDeps, call: ToolCallRow, task: ActivityTask): Promise<void> {
-  const at = sql`call.at`;
-  const counts = sql`, tools_running = turns.tools_running + 1, ${startClock('tools', at)}`;
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
-      call AS (
-        UPDATE tool_calls c SET state = 'started', started_at = coalesce(c.started_at, clock_timestamp()),
-          worker_id = ${task.workerId}, task_token = ${task.token}
-        FROM turn WHERE turn_id = turn.id AND step = ${call.step} AND index = ${call.index} AND state = ${call.state}
-        RETURNING turn_id, clock_timestamp() AS at),
-      written AS (
-        UPDATE turns SET progress_at = call.at ${call.state === 'pending' ? counts : sql``}
-          ${call.action === null ? sql`` : sql`, ${stopClock('waiting', at)}`}
-        FROM call WHERE turns.id = call.turn_id
-        RETURNING turns.id)
-    SELECT id FROM written`;
-  try {
-    await writeTurn(deps, call.turnId, { statement });
-  } catch (error) {
-    if (!(error instanceof OvertakenError) || !(await wasStartedBy(deps.db, call, task))) throw error;
-  }
-}
-
-async function wasStartedBy(db: Db, { turnId, step, index }: ToolCallRow, task: ActivityTask): Promise<boolean> {
-  const rows = await runSql(
-    db,
-    sql`SELECT FROM tool_calls WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index} AND state = 'started'
-        AND worker_id = ${task.workerId} AND task_token = ${task.token}`,
-  );
-  return rows.length > 0;
+export async function startToolCall(
+  deps: TurnDeps,
+  { turnId, step, index, state }: ToolCallRow,
+  { workerId, token }: ActivityTask,
+): Promise<void> {
+  await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+    const values = [turnId, step, index, state, turn.at, workerId, Buffer.from(token)];
+    const [, started] = await tx.query<[unknown, number]>(START_CALL, values);
+    if (started === 0) throw new OvertakenError(turnId);
+  });
 }
 
 interface ToolOutcome {
@@ -119,77 +102,47 @@ interface ToolOutcome {
   overflowKey: string | null;
   /** The call's `agent.tool_result`; null if another event takes its place. */
   event: NewEvent | null;
-  /** Events to store before the result, computed while the transaction holds the turn's lock. */
+  /** Events to store before the result, computed while the transaction holds the turn’s lock. */
   eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
   /** Writes rows in the same transaction as the result. */
   commit?: (tx: EntityManager) => Promise<void>;
 }
 
+const STORE_RESULT = `
+  UPDATE tool_calls
+  SET state = 'done', content = $5, is_error = $6, overflow_key = $7, holds_task = NULL, ended_at = $8
+  WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = $4`;
+
 /** Stores the result of a call that ran. A second result for the same call changes nothing. */
 export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
-  const at = sql`call.at`;
-  const isTask = call.state === 'task';
-  await storeOutcome(deps, call, outcome, {
-    from: isTask ? 'task' : 'started',
-    set: sql`tools_running = turns.tools_running - 1, ${stopClock('tools', at, sql`turns.tools_running = 1`)}
-      ${isTask ? sql`, tasks_running = turns.tasks_running - 1, ${stopClock('task', at, sql`turns.tasks_running = 1`)}` : sql``}
-      ${call.action === null && !call.mayAsk ? sql`` : sql`, ${setWaitingClock(1, at)}`}`,
-  });
+  await storeOutcome(deps, call, outcome, call.state === 'task' ? 'task' : 'started');
 }
 
 /** Stores the result of a call that was answered, denied or expired. It never ran here. */
 export async function closeToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
-  await storeOutcome(deps, call, outcome, { from: 'pending', set: setWaitingClock(0, sql`call.at`) });
+  await storeOutcome(deps, call, outcome, 'pending');
 }
 
-/** The state that a call leaves with its result, and the assignments to the turn's clocks, with `call.at` as the time. */
-interface LastStep {
-  from: ToolCallRow['state'];
-  set: Sql;
-}
-
-async function storeOutcome(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome, last: LastStep): Promise<void> {
-  const { event, eventsBefore, commit } = outcome;
-  const events = event === null ? [] : [event];
+/** @param from the state that the call leaves with its result */
+async function storeOutcome(
+  deps: TurnDeps,
+  { turnId, step, index }: ToolCallRow,
+  { content, isError, overflowKey, event, eventsBefore, commit }: ToolOutcome,
+  from: ToolCallRow['state'],
+): Promise<void> {
+  const result = JSON.stringify(content);
   try {
-    if (eventsBefore === undefined && commit === undefined) {
-      await writeTurn(deps, call.turnId, outcomeWrite(call, outcome, last, events));
-      return;
-    }
-    await changeTurn(deps, call.turnId, async ({ tx, lock, write }) => {
-      if (eventsBefore !== undefined) await lock(running(call.turnId));
-      const before = (await eventsBefore?.(tx)) ?? [];
-      await write(outcomeWrite(call, outcome, last, [...before, ...events]));
+    await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+      const values = [turnId, step, index, from, result, isError, overflowKey, turn.at];
+      const [, stored] = await tx.query<[unknown, number]>(STORE_RESULT, values);
+      if (stored === 0) throw new OvertakenError(turnId);
+      turn.append(...((await eventsBefore?.(tx)) ?? []), ...(event === null ? [] : [event]));
+      turn.streamed = { attempt: 0, deltas: 0 };
       await commit?.(tx);
     });
   } catch (error) {
     if (!(error instanceof OvertakenError)) throw error;
-    const stored = await loadToolCall(deps.db, call.turnId, call.step, call.index);
+    const stored = await loadToolCall(deps.db, turnId, step, index);
     if (stored.call.state !== 'done') throw error;
   }
-}
-
-function outcomeWrite(
-  call: ToolCallRow,
-  { content, isError, overflowKey }: ToolOutcome,
-  { from, set }: LastStep,
-  newOnes: NewEvent[],
-): TurnWrite {
-  const events = newEvents(newOnes);
-  const statement = sql`
-    WITH turn AS MATERIALIZED (
-        SELECT id FROM turns WHERE ${running(call.turnId)} FOR NO KEY UPDATE),
-      call AS (
-        UPDATE tool_calls SET state = 'done', content = ${JSON.stringify(content)}::json, is_error = ${isError},
-          overflow_key = ${overflowKey}, holds_task = NULL,
-          ended_at = clock_timestamp()
-        FROM turn WHERE turn_id = turn.id AND step = ${call.step} AND index = ${call.index} AND state = ${from}
-        RETURNING turn_id, clock_timestamp() AS at),
-      written AS (
-        UPDATE turns SET position = turns.position + ${events.length}::integer, progress_at = call.at, ${set}
-        FROM call WHERE turns.id = call.turn_id
-        RETURNING turns.id, session_id, number, state, position, at),
-      ${insertEvents(sql`written`, events)}
-    SELECT session_id, state, position, at FROM written`;
-  return { statement, events, streamed: { attempt: 0, deltas: 0 } };
 }

@@ -5,7 +5,6 @@ import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
-import { mustGiveOutput } from './totals.js';
 
 /** A turn with its outcome. What does not exist yet is null. */
 export interface FoundTurn {
@@ -33,11 +32,17 @@ export interface FoundTurn {
   output: string | null;
 }
 
+/** The message of turn `t` has an `output_schema`: that of the turn that it continues, where it continues one. */
+const MUST_GIVE_OUTPUT = `(
+  SELECT message.data->'output_schema' IS NOT NULL FROM events message
+  WHERE message.session_id = t.session_id AND message.turn_number = coalesce(t.message_number, t.number)
+    AND message.position = 1)`;
+
 /** The rows of a turn `t` of a session `s`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
   t.id, t.session_id, t.number, t.state, coalesce(t.model_id, s.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
   t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
-  ${mustGiveOutput('t.session_id', 'coalesce(t.message_number, t.number)')} AS must_give_output,
+  ${MUST_GIVE_OUTPUT} AS must_give_output,
   e.data AS outcome, m.data AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
 const EVENTS = `
   LEFT JOIN events e ON t.ended_at IS NOT NULL

@@ -129,15 +129,12 @@ async function copyTurns(tx: EntityManager, from: string, to: string, turns: Cop
     sql`WITH copied AS (SELECT * FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new))
         INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
           fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
-          transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, input_tokens,
-          output_tokens, cache_read_input_tokens, cache_creation_input_tokens, model_calls, estimated_calls, currency,
-          model_time, tools_time, waiting_time, task_time, copied_from)
+          transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency,
+          copied_from)
         SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, s.model_id),
           t.thinking_enabled, t.fallback_model_id, continued.new, message_number, from_queue,
           end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
-          connect_ms, first_token_at, input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens,
-          model_calls, estimated_calls, fork.currency, model_time, tools_time, waiting_time, task_time,
-          coalesce(copied_from, t.id)
+          connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id)
         FROM copied JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id
           JOIN sessions fork ON fork.id = ${to}
           LEFT JOIN copied continued ON continued.old = t.continues_turn_id`,
@@ -153,9 +150,9 @@ async function copyTurns(tx: EntityManager, from: string, to: string, turns: Cop
   await runSql(
     tx,
     sql`INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, needed_cost, state, asked_at,
-          expires_at, answer_position, answered_at, taken_at)
+          expires_at, answer_position, answered_at, taken_at, closed_at)
         SELECT copied.new, step, index, ${to}, tool_use_id, kind, needed_cost, state, asked_at, expires_at,
-          answer_position, answered_at, taken_at
+          answer_position, answered_at, taken_at, closed_at
         FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
           JOIN required_actions ON turn_id = copied.old`,
   );

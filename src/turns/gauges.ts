@@ -47,6 +47,7 @@ databaseGauges([
   {
     name: 'mcp_tasks_open',
     help: 'Tasks of MCP servers that running turns of the whole service wait for',
-    query: `SELECT coalesce(sum(tasks_running), 0)::integer AS value FROM open_turns JOIN turns ON turns.id = turn_id`,
+    query: `SELECT count(*)::integer AS value
+            FROM open_turns o JOIN tool_calls c ON c.turn_id = o.turn_id AND c.holds_task AND c.state = 'task'`,
   },
 ]);

@@ -1,67 +1,50 @@
+import type { EntityManager } from 'typeorm';
 import type { Turn } from '../db/entities/turns.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
-import { runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
-import type { EventRow } from '../events/store.js';
+import { sqlState, write, writeLast, type Db } from '../db/transaction.js';
+import { insertEvents, type EventRow } from '../events/store.js';
+import { exactText } from '../platform/exact-json.js';
 import { ServiceError } from '../platform/errors.js';
+import { newId } from '../platform/ids.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import type { StartableTurn } from '../temporal/turn-workflows.js';
+import type { EventToAppend } from './turn.js';
 
 export interface QueuedTurn extends StartableTurn, Pick<Turn, 'number' | 'hasWaiting'> {
   event: EventRow;
 }
 
+/** A session whose row is locked, with what a new turn takes over from it and from the turns before. */
 export interface LockedSession {
+  id: string;
+  project_id: string;
   model_id: string;
   mcp_servers: number;
+  turn_count: number;
   last_state: TurnState | null;
-  open_turns: number;
-  max_running_turns: number;
   has_waiting: boolean;
   /** The decimal number that the turns so far cost, and whether a call of them had no price. */
   cost_before: string;
   was_unpriced: boolean;
   currency: string | null;
+  now: string;
 }
 
-/**
- * The CTEs that open a turn; `written` is its row. `fresh` names the CTE with id, session_id, project_id, number, trace,
- * model_id, thinking_enabled, continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency
- * and at. The caller holds the lock of the session's row, or of its open turn, which the same transaction has ended.
- */
-export function openTurn(fresh: Sql, namespace: string, preview: string | null = null): Sql {
-  return sql`
-    written AS (
-      INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
-        continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
-        queued_at, transition_at, progress_at)
-      SELECT id, session_id, project_id, number, 'queued', 1, trace, model_id, thinking_enabled,
-        continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency, at, at, at
-      FROM ${fresh}
-      RETURNING id, session_id, project_id, number, position, queued_at AS at),
-    opened AS (
-      INSERT INTO open_turns (turn_id, session_id, project_id, namespace)
-      SELECT id, session_id, project_id, ${namespace} FROM written),
-    counted AS (
-      UPDATE sessions SET turn_count = written.number, last_turn_id = written.id,
-        preview = CASE WHEN written.number = 1 THEN ${preview}::text ELSE preview END
-      FROM written WHERE sessions.id = written.session_id)`;
-}
+const LOCK_SESSION = 'SELECT FROM sessions WHERE id = $1 AND project_id = $2 FOR NO KEY UPDATE';
+/** A statement of its own: after a wait for the lock, one statement would join the new session with the turn before. */
+const READ_SESSION = `
+  SELECT s.id, s.project_id, s.model_id, cardinality(s.mcp_servers) AS mcp_servers, s.turn_count, t.state AS last_state,
+    EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id) AS has_waiting,
+    coalesce(t.cost_before + t.cost, 0) AS cost_before, coalesce(t.was_unpriced OR t.is_unpriced, false) AS was_unpriced,
+    coalesce(t.currency, s.currency) AS currency, clock_timestamp() AS now
+  FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
+  WHERE s.id = $1 AND s.project_id = $2 AND s.deleted_at IS NULL`;
 
 /** Locks a session until the transaction ends, so that no other turn can be opened. @throws ServiceError session_not_found */
-export async function lockForTurn(tx: Db, projectId: string, sessionId: string): Promise<LockedSession> {
-  const [row] = await runSql<LockedSession>(
-    tx,
-    sql`SELECT model_id, mcp_servers, last_state, open_turns::integer AS open_turns, max_running_turns, has_waiting,
-          cost_before, was_unpriced, currency
-        FROM lock_session_for_turn(${projectId}, ${sessionId})`,
-  );
-  return row ?? sessionGone(sessionId);
-}
-
-/** @throws ServiceError too_many_running_turns */
-export function requireRoom({ open_turns, max_running_turns }: LockedSession): void {
-  if (open_turns >= max_running_turns) throw tooManyTurns(max_running_turns);
+export async function lockForTurn(tx: EntityManager, projectId: string, sessionId: string): Promise<LockedSession> {
+  write(tx, LOCK_SESSION, [sessionId, projectId]);
+  const [session] = await tx.query<LockedSession[]>(READ_SESSION, [sessionId, projectId]);
+  return session ?? sessionGone(sessionId);
 }
 
 /** @throws ServiceError session_not_found */
@@ -69,20 +52,80 @@ export function sessionGone(sessionId: string): never {
   throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
 }
 
-/** Why a session takes no turn: one is open, or the project has no room. */
-export async function refusal(
-  db: Db,
-  sessionId: string,
-  { last_state, max_running_turns }: Pick<LockedSession, 'last_state' | 'max_running_turns'>,
-): Promise<ServiceError> {
-  if (last_state !== null && isOpen(last_state)) return sessionRunning(await loadRequiredActions(db, sessionId));
-  return tooManyTurns(max_running_turns);
+export function hasOpenTurn({ last_state }: Pick<LockedSession, 'last_state'>): boolean {
+  return last_state !== null && isOpen(last_state);
 }
 
-function tooManyTurns(limit: number): ServiceError {
-  return new ServiceError(
-    'too_many_running_turns',
-    `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,
-    { max_running_turns: limit },
-  );
+/** @throws ServiceError session_running */
+export async function requireNoOpenTurn(db: Db, session: LockedSession): Promise<void> {
+  if (hasOpenTurn(session)) throw sessionRunning(await loadRequiredActions(db, session.id));
+}
+
+interface NewTurn {
+  id: string;
+  trace: string | null;
+  /** Null: that of the session. */
+  model_id: string | null;
+  thinking_enabled: boolean | null;
+  continues_turn_id?: string;
+  message_number?: number;
+  from_queue?: true;
+}
+
+const INSERT_TURN = `
+  INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
+    continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
+    queued_at, transition_at, progress_at)
+  VALUES ($1, $2, $3, $4, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15)`;
+const INSERT_OPEN_TURN = 'INSERT INTO open_turns (turn_id, session_id, project_id, namespace) VALUES ($1, $2, $3, $4)';
+const COUNT_TURN = `
+  UPDATE sessions SET turn_count = $2, last_turn_id = $3,
+    preview = CASE WHEN $2::integer = 1 THEN $4::text ELSE preview END
+  WHERE id = $1`;
+
+/**
+ * Opens a turn with its first event. The transaction holds the lock of the session's row.
+ * @param namespace the Temporal namespace that runs the turn
+ */
+export function openTurn(
+  tx: EntityManager,
+  session: LockedSession,
+  turn: NewTurn,
+  { id = newId('event'), type, data }: EventToAppend,
+  { namespace, preview = null }: { namespace: string; preview?: string | null },
+): QueuedTurn {
+  const { id: sessionId, project_id: projectId, has_waiting: hasWaiting, now } = session;
+  const number = session.turn_count + 1;
+  const event = { id, type, data: exactText(data), turn_id: turn.id, position: 1, created_at: now };
+  write(tx, INSERT_TURN, [
+    ...[turn.id, sessionId, projectId, number, turn.trace, turn.model_id, turn.thinking_enabled],
+    ...[turn.continues_turn_id ?? null, turn.message_number ?? null, turn.from_queue ?? false, hasWaiting],
+    ...[session.cost_before, session.was_unpriced, session.currency, now],
+  ]);
+  write(tx, INSERT_OPEN_TURN, [turn.id, sessionId, projectId, namespace]);
+  write(tx, COUNT_TURN, [sessionId, number, turn.id, preview]);
+  insertEvents(tx, { id: turn.id, session_id: sessionId, number }, [event]);
+  return {
+    ...{ id: turn.id, sessionId, projectId, number, event, runningMs: 0, trace: turn.trace, hasWaiting },
+    ...{ modelId: turn.model_id ?? session.model_id, mcpServers: session.mcp_servers },
+  };
+}
+
+/** SQLSTATE of `admit_turn` (src/db/migrations/13-turn-facts). Its detail is the limit. */
+const NO_ROOM = 'AS429';
+
+/**
+ * Refuses an opened turn if its project has no room for it. It is the last statement before the commit: the turns of a project that
+ * is near its limit wait for each other there. The commit throws ServiceError too_many_running_turns.
+ */
+export function requireRoom(tx: EntityManager, { project_id }: Pick<LockedSession, 'project_id'>): void {
+  writeLast(tx, 'SELECT admit_turn($1)', [project_id], (error) => {
+    if (sqlState(error) !== NO_ROOM) return error;
+    const limit = Number((error as { driverError: { detail: string } }).driverError.detail);
+    return new ServiceError(
+      'too_many_running_turns',
+      `The project has ${limit} queued or running turns, its limit. Send the message again after any of them ends.`,
+      { max_running_turns: limit },
+    );
+  });
 }

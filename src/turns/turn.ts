@@ -1,29 +1,165 @@
-import type { TurnState } from '../db/turn-states.js';
+import { isOpen, type TurnState } from '../db/turn-states.js';
+import type { NewEvent } from '../events/schema.js';
+import type { EventRow } from '../events/store.js';
+import { exactText } from '../platform/exact-json.js';
+import { newId } from '../platform/ids.js';
+import { isoOf, microsOf } from '../platform/timestamps.js';
+import type { CalledModel } from '../models/called-model.js';
+import type { TurnFacts } from './facts.js';
+import type { TurnOutcome, TurnResult } from './outcome.js';
+import { spentBy, type ModelUsage } from './spent.js';
+import { terminalEvent } from './terminal-event.js';
+import type { TurnRow } from './turn-row.js';
 
-/** One attempt of an activity. Calls record it, so that it can be taken over when its worker dies. */
-export interface ActivityTask {
-  /** The worker's identity in Temporal. */
-  workerId: string;
-  /** Names the attempt in Temporal. No secret, but of no use to people: never logged. */
-  token: Uint8Array;
+/** An event to append. A message that waited has an id already. */
+export type EventToAppend = NewEvent & { id?: string };
+
+/** How a change has ended its turn. */
+export interface TurnEnd {
+  result: TurnResult;
+  byModel: ModelUsage[];
 }
 
-/** The turn has ended and accepts no more writes. */
-export class TurnEndedError extends Error {
-  /** `state` is null if the turn's row does not exist. */
+/**
+ * A turn whose row is locked, at the time of one change. Its methods decide and do no I/O: `changeTurn` loads the turn and stores
+ * what they changed.
+ */
+export class Turn {
+  /** The events that this change appends. */
+  readonly events: EventRow[] = [];
+  /** The deltas that watchers have seen before `events`; null if it is not known: they read the tables. */
+  streamed: { attempt: number; deltas: number } | null = null;
+  #isProgress = true;
+  #end: TurnEnd | null = null;
+  readonly #row: TurnRow;
+
+  /** @param at the time of the change, by Postgres' clock */
   constructor(
-    turnId: string,
-    readonly state: TurnState | null = null,
+    row: TurnRow,
+    readonly at: string,
   ) {
-    super(`${turnId} has ended and takes no more writes`);
-    this.name = 'TurnEndedError';
+    this.#row = { ...row };
   }
-}
 
-/** The turn is open, but another attempt at the same work was first. The next attempt finds its outcome. */
-export class OvertakenError extends Error {
-  constructor(turnId: string) {
-    super(`another attempt has written to ${turnId}`);
-    this.name = 'OvertakenError';
+  /** As it is to be stored: a change is a sign of life of the turn's work, unless it says otherwise. */
+  get row(): Readonly<TurnRow> {
+    return this.#isProgress ? { ...this.#row, progress_at: this.at } : this.#row;
+  }
+  get id(): string {
+    return this.#row.id;
+  }
+  get sessionId(): string {
+    return this.#row.session_id;
+  }
+  get projectId(): string {
+    return this.#row.project_id;
+  }
+  get number(): number {
+    return this.#row.number;
+  }
+  get state(): TurnState {
+    return this.#row.state;
+  }
+  /** That of its last event. */
+  get position(): number {
+    return this.#row.position;
+  }
+  get isOpen(): boolean {
+    return isOpen(this.#row.state);
+  }
+  get cancelRequested(): boolean {
+    return this.#row.cancel_requested_at !== null;
+  }
+  /** Messages may wait for it or behind it. */
+  get hasWaiting(): boolean {
+    return this.#row.has_waiting;
+  }
+  get isConnected(): boolean {
+    return this.#row.connected_at !== null;
+  }
+  get fallbackModelId(): string | null {
+    return this.#row.fallback_model_id;
+  }
+  /** How many model calls it has begun. */
+  get modelCalls(): number {
+    return this.#row.model_calls;
+  }
+  /** Null unless this change has ended it. */
+  get ended(): TurnEnd | null {
+    return this.#end;
+  }
+
+  /** Appends events. Positions are given under the lock: commit order is position order, without gaps. */
+  append(...events: EventToAppend[]): void {
+    for (const { id = newId('event'), type, data } of events) {
+      this.#row.position += 1;
+      const place = { turn_id: this.id, position: this.#row.position, created_at: this.at };
+      this.events.push({ id, type, data: exactText(data), ...place });
+    }
+  }
+
+  /** queued → running. A running turn stays as it is: a retry, a replay, a reset. */
+  claim(): void {
+    if (this.#row.state === 'queued') this.#row.transition_at = this.at;
+    this.#row.state = 'running';
+    this.#row.started_at ??= this.at;
+  }
+
+  connect(tookMs: number): void {
+    this.#row.connected_at = this.at;
+    this.#row.connect_ms = tookMs;
+  }
+
+  requestCancel(): void {
+    this.#row.cancel_requested_at ??= this.at;
+  }
+
+  /** Messages wait for the turn or behind it. That is no sign of life. */
+  expectMessages(): void {
+    this.#row.has_waiting = true;
+    this.stayStill();
+  }
+
+  /** The change is no sign of life, such as one that finds nothing to do. */
+  stayStill(): void {
+    this.#isProgress = false;
+  }
+
+  /** Begins a model call. Returns its number, which fences off the calls before it. */
+  beginCall({ price }: CalledModel): number {
+    this.claim();
+    this.#row.currency ??= price?.currency ?? null;
+    if (price === null || price.currency !== this.#row.currency) this.#row.is_unpriced = true;
+    return (this.#row.model_calls += 1);
+  }
+
+  /** The first token that a reader saw counts, also that of a call that failed. */
+  seeFirstToken(callStartedAt: string, afterMs: number | null): void {
+    if (afterMs === null) return;
+    this.#row.first_token_at ??= isoOf(microsOf(callStartedAt) + Math.round(afterMs * 1000));
+  }
+
+  fallBackTo(modelId: string): void {
+    this.#row.fallback_model_id = modelId;
+  }
+
+  /**
+   * Ends the turn after its last events. A recorded cancel request wins over another outcome.
+   * @param hasBegun its work has begun although it is not claimed yet: the terminal event reports usage, even if it is zero
+   */
+  end(outcome: TurnOutcome, facts: TurnFacts, { hasBegun = false } = {}): TurnResult {
+    const row = this.#row;
+    if (hasBegun) row.started_at ??= this.at;
+    const won: TurnOutcome = this.cancelRequested ? { kind: 'cancelled' } : outcome;
+    row.state = won.kind;
+    row.ended_at = this.at;
+    row.transition_at = this.at;
+    row.end_reason = won.kind === 'completed' ? won.stopReason : won.kind === 'failed' ? won.type : null;
+    const spent = spentBy(facts.modelCalls, row.currency);
+    row.cost = spent.cost;
+    const { event, result } = terminalEvent(row, won, spent, facts, this.at);
+    this.append(event);
+    this.#end = { result, byModel: spent.byModel };
+    return result;
   }
 }

@@ -1,18 +1,28 @@
-import { sql, type Sql } from '../db/sql.js';
+import type { EntityManager } from 'typeorm';
+import { write } from '../db/transaction.js';
 
-/**
- * The statement that stores a delivery of each stored event for each subscribed webhook. It belongs to the statement that
- * stores the events, so events and deliveries are committed or rolled back together. `stored` names the CTE of the
- * events. A delivery's id is derived from the ids of event and webhook: 10 characters of time, 16 of a hash.
- */
-export function recordDeliveries(stored: Sql): Sql {
-  return sql`
-    INSERT INTO webhook_deliveries
-      (id, webhook_id, project_id, event_type, event_id, session_id, turn_id, metadata, next_attempt_at, wake_at, created_at)
-    SELECT 'dlv_' || substr(e.id, 5, 10) || left(encode(sha256(convert_to(w.id || e.id, 'UTF8')), 'hex'), 16),
-      w.id, w.project_id, e.type, e.id, s.id, e.turn_id, s.metadata, e.created_at, e.created_at, e.created_at
-    FROM ${stored} AS e
-      JOIN sessions s ON s.id = e.session_id
-      JOIN webhooks w ON w.project_id = s.project_id AND w.deleted_at IS NULL AND w.enabled
-    WHERE e.type = ANY(w.event_types)`;
+/** A delivery's id is derived from the ids of event and webhook: 10 characters of time, 16 of a hash. */
+const RECORD_DELIVERIES = `
+  INSERT INTO webhook_deliveries
+    (id, webhook_id, project_id, event_type, event_id, session_id, turn_id, metadata, next_attempt_at, wake_at, created_at)
+  SELECT 'dlv_' || substr(e.id, 5, 10) || left(encode(sha256(convert_to(w.id || e.id, 'UTF8')), 'hex'), 16),
+    w.id, w.project_id, e.type, e.id, s.id, $2, s.metadata, e.created_at, e.created_at, e.created_at
+  FROM sessions s
+    JOIN webhooks w ON w.project_id = s.project_id AND w.deleted_at IS NULL AND w.enabled
+    JOIN unnest($3::text[], $4::text[], $5::timestamptz[]) AS e (id, type, created_at) ON e.type = ANY(w.event_types)
+  WHERE s.id = $1`;
+
+interface DeliveredEvent {
+  id: string;
+  turn_id: string;
+  type: string;
+  created_at: string;
+}
+
+/** Stores a delivery of each event of a turn for each subscribed webhook, in the transaction that stores the events. */
+export function recordDeliveries(tx: EntityManager, sessionId: string, events: DeliveredEvent[]): void {
+  write(tx, RECORD_DELIVERIES, [
+    ...[sessionId, events[0]!.turn_id, events.map(({ id }) => id), events.map(({ type }) => type)],
+    events.map(({ created_at }) => created_at),
+  ]);
 }

@@ -51,9 +51,8 @@ async function failActivitiesOf({ db, workflows }: TakeOverDeps, workerId: strin
           AND a.ended_at IS NULL AND task_token IS NOT NULL
         UNION ALL
         SELECT turn_id, task_token
-        FROM open_turns JOIN turns ON turns.id = turn_id JOIN tool_calls c USING (turn_id)
-        WHERE open_turns.namespace = ${workflows.namespace} AND worker_id = ${workerId} AND c.state = 'started'
-          AND (tools_running > 0 OR waiting_started_at IS NOT NULL)`,
+        FROM open_turns JOIN tool_calls c USING (turn_id)
+        WHERE open_turns.namespace = ${workflows.namespace} AND worker_id = ${workerId} AND c.state = 'started'`,
   );
   const limit = pLimit(MAX_PARALLEL);
   const results = await Promise.allSettled(

@@ -60,7 +60,7 @@ describe('a waiting turn after a restore', function () {
       }
       await tx.query('DELETE FROM events WHERE turn_id = $1 AND position > 1', [turn.turnId]);
       await tx.query(
-        `UPDATE turns SET position = 1, model_calls = 0, waiting_started_at = NULL, progress_at = now() - interval '10 seconds' WHERE id = $1`,
+        `UPDATE turns SET position = 1, model_calls = 0, progress_at = now() - interval '10 seconds' WHERE id = $1`,
         [turn.turnId],
       );
       await tx.query('UPDATE open_turns SET checked_at = NULL WHERE turn_id = $1', [turn.turnId]);

@@ -1,5 +1,5 @@
-import type { CalledModel } from '../../src/steps/called-model.js';
-import type { ActivityTask } from '../../src/turns/turn.js';
+import type { CalledModel } from '../../src/models/called-model.js';
+import type { ActivityTask } from '../../src/steps/activity-task.js';
 
 /** For calls that a test begins without a worker. */
 export const ACTIVITY_TASK: ActivityTask = { workerId: 'a-test', token: new Uint8Array([1]) };

@@ -189,11 +189,11 @@ describe('cancel', () => {
     const { sessionId, turnId, request } = await streaming();
     // What the model reported is stored with the first batch of deltas.
     await eventually('the usage', async () => {
-      const [turn] = await service.db.query<[{ input_tokens: number }]>(
-        'SELECT input_tokens FROM turns WHERE id = $1',
+      const [call] = await service.db.query<[{ usage: { input_tokens: number } | null }]>(
+        'SELECT usage FROM model_attempts WHERE turn_id = $1',
         [turnId],
       );
-      return turn.input_tokens === 321;
+      return call.usage?.input_tokens === 321;
     });
     await temporal.workflow.getHandle(turnId).terminate('by hand');
     const end = await service.ended(sessionId);

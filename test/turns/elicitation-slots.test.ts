@@ -83,8 +83,10 @@ describe('a call that waits for a person', () => {
     ]);
     expect([late.status, late.body.error.details.state]).to.deep.equal([409, 'lost']);
     await eventually('the server hears that nobody waits', () => Promise.resolve(isCancelled));
-    const [row] = await service.db.query('SELECT tools_running FROM turns WHERE session_id = $1', [sessionId]);
-    expect(row).to.deep.equal({ tools_running: 0 });
+    const unclosed = await service.db.query('SELECT FROM elicitations WHERE session_id = $1 AND closed_at IS NULL', [
+      sessionId,
+    ]);
+    expect(unclosed).to.deep.equal([]);
     await next.close();
   });
 });

@@ -250,10 +250,10 @@ describe('a server that asks', () => {
     const [second] = await requiredActions(service, sessionId);
     await sendAnswers(service, sessionId, [result(second.elicitation_id, 'accept')]);
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
-    const rows = await service.db.query('SELECT tools_running, tasks_running FROM turns WHERE session_id = $1', [
+    const unclosed = await service.db.query('SELECT FROM elicitations WHERE session_id = $1 AND closed_at IS NULL', [
       sessionId,
     ]);
-    expect(rows).to.deep.equal([{ tools_running: 0, tasks_running: 0 }]);
+    expect(unclosed).to.deep.equal([]);
   });
 
   for (const tool of ['deploy', 'build']) {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { PreparedClient } from '../../src/db/prepared-client.js';
 import { ConversationCache } from '../../src/steps/conversation-cache.js';
 import { eventually } from '../support/eventually.js';
 import { streaming } from '../support/open-turn.js';
 import { message, steps, text, toolUse, type Reply } from '../support/scripted-model.js';
+import { watchStatements, type Sent } from '../support/round-trips.js';
 import { openSse } from '../support/sse-reader.js';
 import { useMcpServer, useTurnService } from '../support/use.js';
 
@@ -16,13 +16,14 @@ const TURNS = 5;
  */
 const OF_OTHERS = /UPDATE workers SET dead_at|FILTER \(WHERE steers = number\)/;
 
-function ownStatements(sent: string[]): string[] {
+/** The statements that began a round trip: those behind it on its connection needed no answer before they were sent. */
+function ownRoundTrips(sent: Sent[]): string[] {
   return sent
-    .filter((statement) => !OF_OTHERS.test(statement))
-    .map((statement) => statement.replaceAll(/\s+/g, ' ').slice(0, 100));
+    .filter(({ text, beginsRoundTrip }) => beginsRoundTrip && !OF_OTHERS.test(text))
+    .map(({ text }) => text.replaceAll(/\s+/g, ' ').slice(0, 100));
 }
 
-/** The statements that both lists have, as often as both have them. */
+/** What both lists have, as often as both have them. */
 function inBoth(one: string[], other: string[]): string[] {
   const left = [...other];
   return one.filter((statement) => {
@@ -33,31 +34,24 @@ function inBoth(one: string[], other: string[]): string[] {
 }
 
 /**
- * How many statements a turn sends to Postgres, from the arrival of POST messages to the notification of its terminal
+ * How many round trips to Postgres a turn takes, from the arrival of POST messages to the notification of its terminal
  * event: transactions, notifications and all. A count, so that it holds on any machine.
  */
-describe('the statements of a turn', () => {
-  const sent: string[] = [];
-  // oxlint-disable-next-line typescript/unbound-method -- applied to the client it was called on
-  const query = PreparedClient.prototype.query;
+describe('the round trips of a turn', () => {
+  const sent: Sent[] = [];
+  let stop: () => void;
   const mcp = useMcpServer({ tools: [{ name: 'look', run: () => 'seen' }] });
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host], rateLimitPerMinute: 1000 } }));
-  before(async () => {
-    PreparedClient.prototype.query = function (this: PreparedClient, ...args: unknown[]): never {
-      const [form] = args as [string | { text: string }];
-      const { application_name: pool } = (this as unknown as { connectionParameters: { application_name: string } })
-        .connectionParameters;
+  before(() => {
+    stop = watchStatements((one, pool) => {
       // What keeps the service going runs at its own times.
-      if (!pool.endsWith(' background')) sent.push(typeof form === 'string' ? form : form.text);
-      return query.apply(this, args);
-    };
+      if (!pool.endsWith(' background')) sent.push(one);
+    });
   });
-  after(async () => {
-    PreparedClient.prototype.query = query;
-  });
+  after(() => stop());
 
-  /** The statements that each of a few turns sends which the model answers like this; its text has no delta. */
-  const statementsOf = async (
+  /** The round trips that each of a few turns takes which the model answers like this; its text has no delta. */
+  const roundTripsOf = async (
     replies: Reply[],
     body: Record<string, unknown> = {},
     more: Record<string, unknown> = {},
@@ -73,44 +67,44 @@ describe('the statements of a turn', () => {
       await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go', ...more }, headers);
       // No look at the session, which would be statements too.
       const isOver = (): boolean => {
-        const end = sent.findIndex((statement) => statement.includes('DELETE FROM open_turns'));
-        return end >= 0 && sent.slice(end).some((statement) => statement.includes('pg_notify'));
+        const end = sent.findIndex(({ text }) => text.includes('DELETE FROM open_turns'));
+        return end >= 0 && sent.slice(end).some(({ text }) => text.includes('pg_notify'));
       };
       await eventually('the turn is over', isOver);
-      const own = ownStatements(sent);
+      const own = ownRoundTrips(sent);
       common = common === undefined ? own : inBoth(common, own);
       await service.ended(sessionId);
     }
     return common!;
   };
 
-  it('are at most nine for one answer: two of them begin and end the transaction of the message', async () => {
-    const sent = await statementsOf([]);
-    expect(sent.length, sent.join('\n')).to.be.at.most(9);
+  it('are at most twelve for one answer', async () => {
+    const sent = await roundTripsOf([]);
+    expect(sent.length, sent.join('\n')).to.be.at.most(12);
   });
 
   it('are two more with an Idempotency-Key: one takes it, one stores the answer', async () => {
-    const one = await statementsOf([]);
-    const keyed = await statementsOf([], {}, {}, true);
+    const one = await roundTripsOf([]);
+    const keyed = await roundTripsOf([], {}, {}, true);
     expect(keyed.length - one.length, keyed.join('\n')).to.equal(2);
   });
 
-  it('are one for a stream that opens, with all frames so far', async () => {
+  it('are one read for a stream that opens, with all frames so far', async () => {
     const { sessionId, gate } = await streaming(service);
     const other = await service.anotherApi();
     sent.length = 0;
     const stream = await openSse(`${other.url}/v1/sessions/${sessionId}/events/stream`, service.key);
     await stream.until(({ event }) => event === 'user.message');
-    const reads = sent.filter((statement) => /FROM (sessions|events)\b/.test(statement));
-    expect(reads, reads.join('\n')).to.have.length(1);
+    const reads = sent.filter(({ text }) => /FROM (sessions|events)\b/.test(text));
+    expect(reads).to.have.length(1);
     gate.open();
     await stream.ended;
   });
 
   it('are at most four more for a message that may wait and finds no open turn', async () => {
-    const one = await statementsOf([]);
+    const one = await roundTripsOf([]);
     for (const when_running of ['queue', 'steer']) {
-      const sent = await statementsOf([], {}, { when_running });
+      const sent = await roundTripsOf([], {}, { when_running });
       expect(sent.length - one.length, sent.join('\n')).to.be.at.most(4);
     }
   });
@@ -123,7 +117,7 @@ describe('the statements of a turn', () => {
         sent.length = 0;
         const answer = await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go', when_running });
         expect(answer.status).to.equal(201);
-        const own = ownStatements(sent);
+        const own = ownRoundTrips(sent);
         common = common === undefined ? own : inBoth(common, own);
         await service.api('DELETE', `/v1/sessions/${sessionId}/queue/${answer.body.id}`);
       }
@@ -133,18 +127,18 @@ describe('the statements of a turn', () => {
     }
   });
 
-  it('are at most nine more for a tool call and the model step after it', async () => {
-    const one = await statementsOf([]);
-    const builtIn = await statementsOf([toolUse('list_files')]);
-    expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(9);
+  it('are at most seventeen more for a tool call and the model step after it', async () => {
+    const one = await roundTripsOf([]);
+    const builtIn = await roundTripsOf([toolUse('list_files')]);
+    expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(17);
   });
 
-  it('are at most nine more with a call of an MCP tool', async () => {
+  it('are at most seventeen more with a call of an MCP tool', async () => {
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'eyes', url: mcp.url });
     const session = { mcp_servers: [(body as { id: string }).id] };
-    const one = await statementsOf([], session);
-    const called = await statementsOf([toolUse('mcp__eyes__look')], session);
-    expect(called.length - one.length, called.join('\n')).to.be.at.most(9);
+    const one = await roundTripsOf([], session);
+    const called = await roundTripsOf([toolUse('mcp__eyes__look')], session);
+    expect(called.length - one.length, called.join('\n')).to.be.at.most(17);
   });
 
   it('read of a conversation what came since the last call, in the turn and in the next one', async () => {

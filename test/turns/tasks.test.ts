@@ -205,12 +205,18 @@ describe('a tool call that is a task', () => {
   it('does not count against the time of the turn', async () => {
     const { sessionId, task } = await call('slow');
     const { end } = await task;
-    await service.db.query(
-      `UPDATE turns SET started_at = started_at - interval '2 hours',
-      task_started_at = task_started_at - interval '2 hours', tools_started_at = tools_started_at - interval '2 hours'
-      WHERE session_id = $1`,
-      [sessionId],
-    );
+    const earlier: [string, string][] = [
+      ['turns', 'started_at'],
+      ['tool_calls', 'started_at'],
+      ['mcp_tasks', 'created_at'],
+    ];
+    for (const [table, column] of earlier) {
+      await service.db.query(
+        `UPDATE ${table} SET ${column} = ${column} - interval '2 hours'
+         WHERE ${table === 'turns' ? 'id' : 'turn_id'} = (SELECT last_turn_id FROM sessions WHERE id = $1)`,
+        [sessionId],
+      );
+    }
     await end('completed', 'At last.');
     const ended = await service.ended(sessionId);
     expect(ended).to.include({ type: 'turn.completed' });

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import type { EntityManager } from 'typeorm';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { claimTurn } from '../../src/turns/claim.js';
-import { endingWrite, endTurn } from '../../src/turns/finish.js';
-import { changeTurn, open, writeTurn } from '../../src/turns/write.js';
+import { changeTurn, ifOpen } from '../../src/turns/change-turn.js';
+import { readFacts } from '../../src/turns/facts.js';
+import { endTurn } from '../../src/turns/finish.js';
+import type { Turn } from '../../src/turns/turn.js';
 import { webhookCalls, type WebhookCalls } from '../support/webhooks.js';
 import { useTurnService } from '../support/use.js';
 
@@ -22,11 +25,13 @@ describe('deliveries and their events', () => {
     const session = await service.session({ metadata: { a: '1' } });
     const turnId = await service.send(session, 'Hello');
     const file = { id: 'file_1', filename: 'a.txt', mime_type: 'text/plain', size_bytes: 1 };
-    const end = () =>
-      endingWrite(deps, open(turnId), { kind: 'cancelled' }, [{ type: 'agent.file', data: { file } }], false);
+    const end = async (turn: Turn, tx: EntityManager): Promise<Turn> => {
+      turn.append({ type: 'agent.file', data: { file } });
+      turn.end({ kind: 'cancelled' }, await readFacts(tx, turnId));
+      return turn;
+    };
 
-    const rolledBack = await changeTurn(deps, turnId, async ({ tx, write }) => {
-      await write(end());
+    const rolledBack = await changeTurn(deps, turnId, ifOpen, end, async (_value, _turn, tx) => {
       const rows: unknown[] = await tx.query('SELECT FROM webhook_deliveries');
       expect(rows, 'in the transaction').to.have.length(2);
       throw new Error('rolled back');
@@ -35,7 +40,7 @@ describe('deliveries and their events', () => {
     expect(await hooks.deliveries(webhook.id)).to.deep.equal([]);
     expect(await service.history(session)).to.have.length(1);
 
-    const { events } = await writeTurn(deps, turnId, end());
+    const { events } = await changeTurn(deps, turnId, ifOpen, end);
     const deliveries = await hooks.deliveries(webhook.id);
     expect(
       deliveries.map(({ event_id, event_type, state }) => ({ id: event_id, type: event_type, state })),

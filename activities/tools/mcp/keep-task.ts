@@ -1,8 +1,8 @@
 import pRetry from 'p-retry';
 import { storeTask } from '../../../src/steps/task-call.js';
 import type { ToolCallRow } from '../../../src/steps/tool-call.js';
-import type { ActivityTask } from '../../../src/turns/turn.js';
-import type { TurnDeps } from '../../../src/turns/write.js';
+import type { ActivityTask } from '../../../src/steps/activity-task.js';
+import type { TurnDeps } from '../../../src/turns/change-turn.js';
 import type { ToolDeps } from '../tool.js';
 import type { StartedTask } from './start-task.js';
 import { cancelOnServer } from './task-session.js';

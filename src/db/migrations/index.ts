@@ -11,6 +11,7 @@ import { Workspaces1800000000009 } from './9-workspaces.js';
 import { Forks1800000000010 } from './10-forks.js';
 import { Approvals1800000000011 } from './11-approvals.js';
 import { TokenUploads1800000000012 } from './12-token-uploads.js';
+import { TurnFacts1800000000013 } from './13-turn-facts.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -31,6 +32,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [Forks1800000000010, '66c5b480f50b214902069eadb7242674b9da41ccfce2272c701edad3b23ef050'],
   [Approvals1800000000011, '5f6ec01c3353fb07c6b0fc0621797a76e4a7c7fad06791253d763826798b8ddf'],
   [TokenUploads1800000000012, '891e2a2c1148624f22fbb806ce6c80339489ea38da7fc16f9fa9ab2bf12acbe8'],
+  [TurnFacts1800000000013, '04b0991f64993cd3006ef038ad99d956863e1954dc4e551e17ee045a8148206e'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

@@ -9,7 +9,7 @@ import { installTemporalRuntime } from '../../../activities/temporal-runtime.js'
 import { runActivity } from '../../../activities/turn/run-activity.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { AbortableActivities } from '../../../src/turns/running-turns.js';
-import { OvertakenError } from '../../../src/turns/turn.js';
+import { OvertakenError } from '../../../src/turns/errors.js';
 import type { TurnInput } from '../../../workflows/contract.js';
 import { temporalAddress } from '../../support/temporal.js';
 import { connectClient } from '../../support/workflow-history.js';

@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/platform/logger.js';
 import { countPendingCharacters } from '../../../src/stream/frames.js';
 import { channelOf, Notifier } from '../../../src/stream/notify.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { acceptMessage } from '../../../src/turns/accept.js';
+import { acceptMessage } from '../../support/accept-message.js';
 import { eventually } from '../../support/eventually.js';
 import { reachedLimit } from '../../support/rows.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';

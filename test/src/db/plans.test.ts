@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { loadConversation } from '../../../src/steps/conversation.js';
-import { acceptMessage } from '../../../src/turns/accept.js';
+import { acceptMessage } from '../../support/accept-message.js';
 import { claimDeliveries, MAX_STARTED_PER_PROJECT } from '../../../src/webhooks/start-deliveries.js';
 import { insertSessions } from '../../support/factories.js';
 import { seedSession } from '../../support/conversations.js';

@@ -7,7 +7,7 @@ import { beginModelCall } from '../../../src/steps/model-call.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { acceptMessage } from '../../../src/turns/accept.js';
+import { acceptMessage } from '../../support/accept-message.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
 import { startPostgres } from '../../support/postgres.js';

@@ -6,7 +6,7 @@ import type { SessionReader } from '../../../src/stream/reader.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { acceptMessage } from '../../../src/turns/accept.js';
+import { acceptMessage } from '../../support/accept-message.js';
 import { eventually } from '../../support/eventually.js';
 import { insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';

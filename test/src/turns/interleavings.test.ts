@@ -3,11 +3,9 @@ import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { isDatabaseAway } from '../../../src/db/transaction.js';
-import { newEvents } from '../../../src/events/store.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
-import { appendWrite } from '../../../src/turns/append.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
@@ -15,9 +13,9 @@ import { beginModelCall } from '../../../src/steps/model-call.js';
 import { storeStep } from '../../../src/steps/model-step.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
 import type { LaunchDeps } from '../../../src/turns/launch.js';
-import { acceptMessage } from '../../../src/turns/accept.js';
-import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
-import { running, writeTurn, type TurnDeps } from '../../../src/turns/write.js';
+import { acceptMessage } from '../../support/accept-message.js';
+import { OvertakenError, TurnEndedError } from '../../../src/turns/errors.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
@@ -74,7 +72,7 @@ describe('interleavings of writers', () => {
     claim: (turnId) => claimTurn(deps, turnId),
     append: (turnId) => {
       const data = { mcp_server_id: 'mcp_1', name: 'shop', message: 'away' };
-      return writeTurn(deps, turnId, appendWrite(running(turnId), newEvents([{ type: 'agent.mcp_error', data }])));
+      return changeTurn(deps, turnId, ifRunning, (turn) => turn.append({ type: 'agent.mcp_error', data }));
     },
     // Every writer brings the outcome of the same step, as attempts of one activity do.
     step: async (turnId) => {

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
 import type { Answer } from '../../../src/models/content.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -9,10 +8,13 @@ import { beginModelCall, type ModelCall } from '../../../src/steps/model-call.js
 import { storeStep } from '../../../src/steps/model-step.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { endTurn } from '../../../src/turns/finish.js';
+import { readFacts } from '../../../src/turns/facts.js';
 import type { LaunchDeps } from '../../../src/turns/launch.js';
-import { acceptMessage } from '../../../src/turns/accept.js';
-import { OvertakenError, TurnEndedError } from '../../../src/turns/turn.js';
-import type { TurnDeps } from '../../../src/turns/write.js';
+import { spentBy } from '../../../src/turns/spent.js';
+import { breakingAtCommit } from '../../support/breaking-commit.js';
+import { acceptMessage } from '../../support/accept-message.js';
+import { OvertakenError, TurnEndedError } from '../../../src/turns/errors.js';
+import type { TurnDeps } from '../../../src/turns/change-turn.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -57,8 +59,10 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     };
     return storeStep(deps, { call, answer, deltas: 0, rest: null, ...more });
   };
-  const usageOf = async (turn: string): Promise<unknown> =>
-    (await db.query<object[]>('SELECT input_tokens, output_tokens, model_calls FROM turns WHERE id = $1', [turn]))[0];
+  const usageOf = async (turn: string): Promise<unknown> => {
+    const { usage, details } = spentBy((await readFacts(db, turn)).modelCalls, null);
+    return { ...usage, model_calls: details.model_calls };
+  };
 
   it('ends whatever is wrong with the counts of its calls and with the rows of its usage', async () => {
     const hostile = { ...USAGE, input_tokens: 2 ** 53 - 1, cache_read_input_tokens: 2 ** 53 - 1 };
@@ -101,15 +105,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     it(`counts the usage of a call once when ${committed ? 'its record was committed' : 'its record was lost'} and the connection broke`, async () => {
       const turn = await queued();
       const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
-      const breaking = new Proxy(db, {
-        get: (target, name) => {
-          if (name !== 'query') return Reflect.get(target, name) as unknown;
-          return async (...args: Parameters<DataSource['query']>) => {
-            if (committed) await target.query(...args);
-            throw new Error('Connection terminated unexpectedly');
-          };
-        },
-      });
+      const breaking = breakingAtCommit(db, committed);
       const broken = await recordUsage({ ...deps, db: breaking }, call, { ...USAGE, output_tokens: 1 }, null).catch(
         String,
       );

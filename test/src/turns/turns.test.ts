@@ -2,24 +2,22 @@ import { ServiceError } from '@temporalio/client';
 import { expect } from 'chai';
 import { DeltaStore } from '../../../src/stream/delta-store.js';
 import type { DeltaWriter } from '../../../src/stream/delta-writer.js';
-import { newEvents } from '../../../src/events/store.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import type { StartedActivity, WorkflowState } from '../../../src/temporal/turn-workflows.js';
-import { appendWrite } from '../../../src/turns/append.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
 import type { TurnOutcome } from '../../../src/turns/outcome.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
-import { acceptMessage } from '../../../src/turns/accept.js';
+import { acceptMessage } from '../../support/accept-message.js';
 import { cancelOverdue } from '../../../src/reconciler/rounds.js';
 import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.js';
 import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
-import { TurnEndedError } from '../../../src/turns/turn.js';
-import { running as runningFence, writeTurn, type TurnDeps } from '../../../src/turns/write.js';
+import { TurnEndedError } from '../../../src/turns/errors.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { storedDeltas } from '../../support/deltas.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -163,7 +161,7 @@ describe('turns in Postgres', () => {
       let fenced = 0;
       const writer = await beginWriter(turn, () => (fenced += 1));
       const outcome = { type: 'agent.message' as const, data: { message_id: 'msg_0', content: 'told' } };
-      await writeTurn(deps, turn.id, appendWrite(runningFence(turn.id), newEvents([outcome])));
+      await changeTurn(deps, turn.id, ifRunning, (changed) => changed.append(outcome));
       writer.write('agent.message.delta', 'late');
       await writer.flush();
       expect(fenced).to.equal(1);
@@ -350,14 +348,13 @@ describe('turns in Postgres', () => {
     it('wait for answers for longer than they may run, and end an hour after those expired', async () => {
       const turn = await stale(await running());
       await setBack('started_at', turn, 10_000);
-      await setBack('waiting_started_at', turn, 9_900);
       await db.query(
         `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, 'toolu_1', 'a', '{}')`,
         [turn.id],
       );
       await db.query(
         `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
-         VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now(), now() - interval '50 minutes')`,
+         VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now() - interval '9900 seconds', now() - interval '50 minutes')`,
         [turn.id, turn.sessionId],
       );
       await reconcile('waiting');

@@ -1,6 +1,6 @@
-import { costOf, type Price } from '../models/price.js';
-import type { CallUsage } from '../models/content.js';
 import { toDecimal } from '../platform/decimal.js';
+import type { CallUsage } from './content.js';
+import { costOf, type Price } from './price.js';
 
 /** The model of a call, with its price when the call is made; null if it is not known. */
 export interface CalledModel {

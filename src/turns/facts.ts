@@ -1,0 +1,79 @@
+import type { CallUsage } from '../models/content.js';
+import type { Db } from '../db/transaction.js';
+
+/** A time from which something ran, and until which; null while it runs. In microseconds since 1970. */
+export interface Span {
+  from: number;
+  to: number | null;
+}
+
+export interface CallPlace {
+  step: number;
+  index: number;
+}
+
+/** A model call, as its row says. A call whose process died has no end. */
+export interface ModelCallFact extends Span {
+  modelId: string;
+  usage: Partial<CallUsage> | null;
+  /** Decimal text; null without a price. */
+  cost: string | null;
+  currency: string | null;
+}
+
+/** A tool call that was sent. */
+export interface ToolCallFact extends Span, CallPlace {
+  /** When its server began a task for it; null without one. */
+  taskFrom: number | null;
+}
+
+/** A wait for a person: for an answer to a call, for an answer to the question of a call's server, or for a larger budget. */
+export interface WaitFact extends Span, CallPlace {
+  isQuestion: boolean;
+}
+
+/** What happened in a turn, from which its times, its usage and its cost follow. */
+export interface TurnFacts {
+  /** In the order in which they began. */
+  modelCalls: ModelCallFact[];
+  toolCalls: ToolCallFact[];
+  waits: WaitFact[];
+  /** Its message has an `output_schema`. */
+  mustGiveOutput: boolean;
+}
+
+const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
+
+const READ_FACTS = `
+  SELECT turn.id, coalesce((
+      SELECT json_agg(json_build_object('from', ${micros('started_at')}, 'to', ${micros('ended_at')}, 'modelId', model_id,
+        'usage', usage, 'cost', cost::text, 'currency', currency) ORDER BY started_at, position, attempt)
+      FROM model_attempts WHERE turn_id = turn.id), '[]') AS "modelCalls",
+    coalesce((
+      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', ${micros('c.started_at')},
+        'to', ${micros('c.ended_at')}, 'taskFrom', ${micros('m.created_at')}))
+      FROM tool_calls c LEFT JOIN mcp_tasks m USING (turn_id, step, index)
+      WHERE c.turn_id = turn.id AND c.started_at IS NOT NULL), '[]') AS "toolCalls",
+    coalesce((
+      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', ${micros('asked_at')},
+        'to', ${micros('closed_at')}, 'isQuestion', is_question)) FROM (
+        SELECT step, index, asked_at, closed_at, false AS is_question FROM required_actions
+        WHERE turn_id = turn.id AND asked_at IS NOT NULL
+        UNION ALL
+        SELECT step, index, asked_at, closed_at, true FROM elicitations WHERE turn_id = turn.id) AS waits), '[]') AS waits,
+    coalesce((
+      SELECT message.data->'output_schema' IS NOT NULL FROM turns t JOIN events message
+        ON message.session_id = t.session_id AND turn_number = coalesce(message_number, number) AND message.position = 1
+      WHERE t.id = turn.id), false) AS "mustGiveOutput"
+  FROM unnest($1::text[]) AS turn (id)`;
+
+export async function readFacts(db: Db, turnId: string): Promise<TurnFacts> {
+  const [facts] = await db.query<[TurnFacts]>(READ_FACTS, [[turnId]]);
+  return facts;
+}
+
+/** By turn. */
+export async function readFactsOf(db: Db, turnIds: string[]): Promise<Map<string, TurnFacts>> {
+  const rows = await db.query<(TurnFacts & { id: string })[]>(READ_FACTS, [turnIds]);
+  return new Map(rows.map((row) => [row.id, row]));
+}

@@ -1,0 +1,233 @@
+import { expect } from 'chai';
+import type { CalledModel } from '../../../src/models/called-model.js';
+import { priceOf } from '../../../src/models/price.js';
+import { isoOf, microsOf } from '../../../src/platform/timestamps.js';
+import type { ModelCallFact, ToolCallFact, TurnFacts, WaitFact } from '../../../src/turns/facts.js';
+import { spentBy } from '../../../src/turns/spent.js';
+import { timing } from '../../../src/turns/timing.js';
+import { Turn } from '../../../src/turns/turn.js';
+import type { TurnRow } from '../../../src/turns/turn-row.js';
+
+const QUEUED = '2026-11-26T10:00:00.000000Z';
+/** A time so many seconds after the message. */
+const at = (seconds: number): string => isoOf(microsOf(QUEUED) + Math.round(seconds * 1_000_000));
+const micros = (seconds: number): number => microsOf(at(seconds));
+
+const ROW: TurnRow = {
+  ...{ id: 'turn_1', session_id: 'ses_1', project_id: 'prj_1', number: 2, model_id: null, queued_at: QUEUED },
+  ...{ state: 'queued', position: 1, fallback_model_id: null, has_waiting: false, end_reason: null },
+  ...{ started_at: null, ended_at: null, transition_at: QUEUED, cancel_requested_at: null, progress_at: QUEUED },
+  ...{ connected_at: null, connect_ms: null, first_token_at: null, model_calls: 0 },
+  ...{ cost: '0', currency: 'EUR', is_unpriced: false },
+};
+const RUNNING: TurnRow = { ...ROW, state: 'running', started_at: at(1) };
+const turnAt = (seconds: number, row: Partial<TurnRow> = {}): Turn => new Turn({ ...RUNNING, ...row }, at(seconds));
+
+const span = (from: number, to: number | null) => ({ from: micros(from), to: to === null ? null : micros(to) });
+const USAGE = { input_tokens: 10, output_tokens: 2, cache_read_input_tokens: 3, cache_creation_input_tokens: 1 };
+const modelCall = (from: number, to: number | null, more: Partial<ModelCallFact> = {}): ModelCallFact => ({
+  ...span(from, to),
+  ...{ modelId: 'm', usage: USAGE, cost: '0.5', currency: 'EUR', ...more },
+});
+const toolCall = (index: number, from: number, to: number | null, taskFrom: number | null = null): ToolCallFact => ({
+  ...span(from, to),
+  ...{ step: 1, index, taskFrom: taskFrom === null ? null : micros(taskFrom) },
+});
+const wait = (index: number, from: number, to: number | null, isQuestion = false): WaitFact => ({
+  ...span(from, to),
+  ...{ step: 1, index, isQuestion },
+});
+const facts = (of: Partial<TurnFacts>): TurnFacts => ({
+  modelCalls: [],
+  toolCalls: [],
+  waits: [],
+  mustGiveOutput: false,
+  ...of,
+});
+const phases = (of: Partial<TurnFacts>, seconds: number) => {
+  const { timing: times, runningMs } = timing(RUNNING, facts(of), at(seconds));
+  const { model_ms, tools_ms, waiting_ms } = times;
+  return { model_ms, tools_ms, waiting_ms, runningMs };
+};
+const NEVER = { model_ms: null, tools_ms: null, waiting_ms: null };
+
+describe('the time of a turn', () => {
+  it('is counted from its start, and no phase without what belongs to it', () => {
+    expect(phases({}, 11)).to.deep.equal({ ...NEVER, runningMs: 10_000 });
+    expect(timing(ROW, facts({}), at(11)).runningMs).to.equal(0);
+  });
+
+  it('of model calls lasts until the end of each, of a call whose process died until the next one begins', () => {
+    expect(phases({ modelCalls: [modelCall(1, 3), modelCall(5, 6)] }, 9).model_ms).to.equal(3000);
+    expect(phases({ modelCalls: [modelCall(1, null), modelCall(5, 6)] }, 9).model_ms).to.equal(5000);
+    expect(phases({ modelCalls: [modelCall(1, 3), modelCall(5, null)] }, 9).model_ms).to.equal(6000);
+    expect(phases({ modelCalls: [modelCall(1, 8), modelCall(5, 6)] }, 9).model_ms, 'a late end').to.equal(5000);
+  });
+
+  it('of tools counts the time of parallel calls once', () => {
+    const toolCalls = [toolCall(0, 2, 5), toolCall(1, 3, 7), toolCall(2, 8, null)];
+    expect(phases({ toolCalls }, 10)).to.deep.equal({ ...NEVER, tools_ms: 7000, runningMs: 9000 });
+  });
+
+  it('stands still while calls wait for a person and nothing runs', () => {
+    const waits = [wait(0, 2, 6), wait(1, 2, 9)];
+    expect(phases({ waits }, 10)).to.deep.equal({ ...NEVER, waiting_ms: 7000, runningMs: 2000 });
+    const toolCalls = [toolCall(0, 6, 8)];
+    expect(phases({ waits, toolCalls }, 10)).to.deep.equal({
+      ...{ model_ms: null, tools_ms: 2000, waiting_ms: 5000, runningMs: 4000 },
+    });
+    expect(phases({ waits: [wait(0, 4, null)] }, 10).runningMs, 'a wait without an end').to.equal(3000);
+  });
+
+  it('does not wait for an answer that comes while another call runs', () => {
+    const of = { waits: [wait(1, 3, 5)], toolCalls: [toolCall(0, 2, 6)] };
+    expect(phases(of, 10)).to.deep.equal({ ...NEVER, tools_ms: 4000, runningMs: 9000 });
+  });
+
+  it('of a call stands still while a question of its server is open', () => {
+    const of = { toolCalls: [toolCall(0, 2, 9)], waits: [wait(0, 3, 5, true), wait(0, 4, 6, true)] };
+    expect(phases(of, 10)).to.deep.equal({ model_ms: null, tools_ms: 4000, waiting_ms: 3000, runningMs: 6000 });
+    const other = { toolCalls: [toolCall(0, 2, 9), toolCall(1, 3, 4)], waits: of.waits };
+    expect(phases(other, 10)).to.deep.equal({ model_ms: null, tools_ms: 5000, waiting_ms: 2000, runningMs: 7000 });
+  });
+
+  it('of a task counts as the time of a tool, and not against the limit of the turn', () => {
+    const of = { toolCalls: [toolCall(0, 2, 9, 3)], waits: [wait(0, 4, 6, true)] };
+    expect(phases(of, 10)).to.deep.equal({ model_ms: null, tools_ms: 5000, waiting_ms: 2000, runningMs: 3000 });
+  });
+
+  it('is never negative where the clocks of two processes differ', () => {
+    const of = { modelCalls: [modelCall(3, 2)], toolCalls: [toolCall(0, 5, 4, 6)], waits: [wait(1, 8, 7)] };
+    expect(phases(of, 6)).to.deep.equal({ model_ms: 0, tools_ms: 0, waiting_ms: 0, runningMs: 5000 });
+  });
+});
+
+describe('what a turn has spent', () => {
+  it('is the sum of its calls, failed ones included, by model', () => {
+    const calls = [
+      modelCall(1, 2),
+      modelCall(2, null, { usage: null, cost: '0' }),
+      modelCall(3, 4, { modelId: 'n', cost: '0.000000000001', usage: { ...USAGE, estimated: true } }),
+    ];
+    const { usage, details, cost, byModel } = spentBy(calls, 'EUR');
+    expect(usage).to.deep.equal({ input_tokens: 28, output_tokens: 4 });
+    expect(details).to.deep.equal({
+      ...{ cache_read_input_tokens: 6, cache_creation_input_tokens: 2, model_calls: 3, estimated: true },
+      cost: { amount: '0.500000000001', currency: 'EUR' },
+    });
+    expect(cost).to.equal('0.500000000001');
+    expect(byModel.map(({ modelId, modelCalls, input }) => [modelId, modelCalls, input])).to.deep.equal([
+      ['m', 2, '14'],
+      ['n', 1, '14'],
+    ]);
+  });
+
+  it('has no cost if a call had no price, or one in another currency, and keeps the cost of the others', () => {
+    for (const other of [
+      { cost: null, currency: null },
+      { cost: '7', currency: 'USD' },
+    ]) {
+      const { details, cost, byModel } = spentBy([modelCall(1, 2), modelCall(2, 3, { modelId: 'n', ...other })], 'EUR');
+      expect(details.cost).to.equal(null);
+      expect(cost).to.equal('0.5');
+      expect(byModel.map(({ isUnpriced }) => isUnpriced)).to.deep.equal([false, true]);
+    }
+    expect(spentBy([], null).details.cost).to.equal(null);
+    expect(spentBy([], 'EUR').details.cost).to.deep.equal({ amount: '0', currency: 'EUR' });
+  });
+});
+
+describe('a turn', () => {
+  const EURO: CalledModel = {
+    id: 'm',
+    price: priceOf({ price: { currency: 'EUR', input: 1, output: 1, cache_read: 1, cache_write: 1 } }),
+  };
+  const types = (turn: Turn): string[] => turn.events.map(({ type }) => type);
+
+  it('gives its events the positions after the last one, and the time of the change', () => {
+    const turn = turnAt(5, { position: 7 });
+    turn.append({ type: 'agent.message', data: { message_id: 'msg_1', content: 'a' } });
+    turn.append({ id: 'evt_own', type: 'agent.context_compacted', data: { compacted_turns: 1 } });
+    expect(turn.events.map(({ position, created_at }) => [position, created_at])).to.deep.equal([
+      [8, at(5)],
+      [9, at(5)],
+    ]);
+    expect(turn.events[1]!.id).to.equal('evt_own');
+    expect(turn.row.position).to.equal(9);
+  });
+
+  it('starts once, with its claim or with its first model call', () => {
+    const turn = turnAt(3, ROW);
+    turn.claim();
+    expect(turn.row).to.include({ state: 'running', started_at: at(3), transition_at: at(3) });
+    const again = turnAt(9);
+    expect(again.beginCall(EURO)).to.equal(1);
+    expect(again.row).to.include({ started_at: at(1), transition_at: QUEUED, model_calls: 1 });
+  });
+
+  it('takes the currency of its first priced call, and marks a call with another one', () => {
+    const turn = turnAt(2, { currency: null });
+    turn.beginCall(EURO);
+    expect(turn.row).to.include({ currency: 'EUR', is_unpriced: false });
+    turn.beginCall({ id: 'n', price: { ...EURO.price!, currency: 'USD' } });
+    expect(turn.row).to.include({ currency: 'EUR', is_unpriced: true });
+  });
+
+  it('keeps the time of its first token and of the first cancel request', () => {
+    const turn = turnAt(4);
+    turn.seeFirstToken(at(2), null);
+    expect(turn.row.first_token_at).to.equal(null);
+    turn.seeFirstToken(at(2), 250.4);
+    turn.seeFirstToken(at(3), 1);
+    expect(turn.row.first_token_at).to.equal('2026-11-26T10:00:02.250400Z');
+    turn.requestCancel();
+    expect(turnAt(9, turn.row).row.cancel_requested_at).to.equal(at(4));
+  });
+
+  it('shows a sign of life with each change, except for one that says that it is none', () => {
+    expect(turnAt(8).row.progress_at).to.equal(at(8));
+    const waited = turnAt(8);
+    waited.expectMessages();
+    expect(waited.row).to.include({ has_waiting: true, progress_at: QUEUED });
+  });
+
+  it('ends with what it took: state, reason, cost and terminal event', () => {
+    const turn = turnAt(10, { connect_ms: 5, first_token_at: at(1.5) });
+    const result = turn.end(
+      { kind: 'completed', stopReason: 'end_turn' },
+      facts({ modelCalls: [modelCall(1, 4)], toolCalls: [toolCall(0, 4, 6)], waits: [wait(1, 6, 8)] }),
+    );
+    expect(turn.row).to.include({ state: 'completed', end_reason: 'end_turn', ended_at: at(10), cost: '0.5' });
+    expect(types(turn)).to.deep.equal(['turn.completed']);
+    const data = JSON.parse(turn.events[0]!.data) as object;
+    expect(data).to.deep.equal({
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 14, output_tokens: 2 },
+      usage_details: {
+        ...{ cache_read_input_tokens: 3, cache_creation_input_tokens: 1, model_calls: 1 },
+        cost: { amount: '0.5', currency: 'EUR' },
+      },
+      timing: {
+        ...{ queued_ms: 1000, connect_ms: 5, first_token_ms: 1500, model_ms: 3000, tools_ms: 2000, waiting_ms: 2000 },
+        total_ms: 10_000,
+      },
+    });
+    expect(result).to.deep.equal({ ...data, state: 'completed', cancel_ms: null });
+  });
+
+  it('ends as cancelled, whatever its outcome, once that was requested', () => {
+    const turn = turnAt(10, { cancel_requested_at: at(9) });
+    const failed = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true } as const;
+    expect(turn.end(failed, facts({}))).to.include({ state: 'cancelled', cancel_ms: 1000 });
+    expect(turn.row).to.include({ state: 'cancelled', end_reason: null });
+    expect(types(turn)).to.deep.equal(['turn.cancelled']);
+  });
+
+  it('that never ran has no usage, unless its work has begun', () => {
+    const cancelled = { kind: 'cancelled' } as const;
+    expect(turnAt(4, ROW).end(cancelled, facts({}))).to.deep.include({ usage: null, usage_details: null });
+    const begun = turnAt(4, ROW).end(cancelled, facts({}), { hasBegun: true });
+    expect(begun.usage).to.deep.equal({ input_tokens: 0, output_tokens: 0 });
+    expect(begun.timing.queued_ms).to.equal(4000);
+  });
+});
