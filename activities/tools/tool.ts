@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import type { Turn } from '../../src/db/entities/turns.js';
+import type { TurnFields } from '../../src/db/entities/turns.js';
 import type { Config } from '../../src/platform/config.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
@@ -31,7 +31,7 @@ export interface SelectedSkill {
 }
 
 export interface ToolCall {
-  turn: Pick<Turn, 'id' | 'sessionId' | 'projectId'> & { skills: SelectedSkill[] };
+  turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId'> & { skills: SelectedSkill[] };
   toolUseId: string;
   /** The same for every attempt at this call. */
   idempotencyKey: string;

@@ -1,4 +1,4 @@
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js';
 import type { ReconcileDeps } from './deps.js';
@@ -10,7 +10,7 @@ import { OPEN } from '../db/turn-states.js';
 import { loadRunningMs } from '../turns/running-time.js';
 
 /** An open turn that is compared with its workflow. */
-export interface StaleTurn extends Omit<StartableTurn, 'runningMs'>, Pick<Turn, 'state' | 'cancelRequested'> {
+export interface StaleTurn extends Omit<StartableTurn, 'runningMs'>, Pick<TurnFields, 'state' | 'cancelRequested'> {
   queuedMs: number;
   /** How long ago it started; 0 before that. */
   startedMs: number;

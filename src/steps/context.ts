@@ -1,5 +1,5 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { McpToolset } from '../db/entities/sessions.js';
@@ -18,7 +18,7 @@ interface TurnServer {
 }
 
 export interface TurnContext extends Pick<
-  Turn,
+  TurnFields,
   'id' | 'sessionId' | 'projectId' | 'number' | 'state' | 'queuedAt' | 'modelId' | 'messageNumber' | 'hasWaiting'
 > {
   skills: SkillSnapshot[];

@@ -1,9 +1,9 @@
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import type { FileSnapshot } from '../events/fields.js';
 import type { AssistantBlock, ResultBlock } from '../models/content.js';
 
 /** A turn in the form for the model. */
-export interface PastTurn extends Pick<Turn, 'id' | 'number' | 'state' | 'queuedAt'> {
+export interface PastTurn extends Pick<TurnFields, 'id' | 'number' | 'state' | 'queuedAt'> {
   /** Its message; null for a turn that continues the one before. */
   content: string | null;
   files: FileSnapshot[];

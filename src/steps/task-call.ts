@@ -1,4 +1,4 @@
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { write, type Db } from '../db/transaction.js';
 import type { McpSession } from '../mcp/client.js';
@@ -68,7 +68,7 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
 
 /** The call of a task, with the fields of its turn that a question needs. */
 export interface TaskCall {
-  turn: Pick<Turn, 'id' | 'sessionId' | 'projectId' | 'state'>;
+  turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId' | 'state'>;
   /** Of the project, all its turns together. */
   openTasks: number;
   call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;

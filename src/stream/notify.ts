@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
 import { notificationSeconds } from '../platform/metrics.js';
 import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
@@ -67,7 +67,7 @@ export class Notifier {
   }
 
   /** Call after a commit that stored events of a turn up to `position`. */
-  notify(turn: Pick<Turn, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null = null): void {
+  notify(turn: Pick<TurnFields, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null = null): void {
     const payload = formatStored(turn, live);
     this.#push({ channel: channelOf(turn.sessionId), payload: () => payload, isForReaders: true });
   }
@@ -124,7 +124,7 @@ export class Notifier {
   }
 }
 
-function formatStored(turn: Pick<Turn, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null): string {
+function formatStored(turn: Pick<TurnFields, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null): string {
   if (live !== null) {
     const events = live.events.map(({ id, type, created_at, data }) => [id, type, created_at, data]);
     const payload = format(turn.id, turn.sessionId, [turn.position, live.after, events]);

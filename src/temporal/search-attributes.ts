@@ -2,7 +2,7 @@ import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/
 import { isGrpcServiceError, type Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { SEARCH_ATTRIBUTES } from '../../workflows/contract.js';
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
 import { CALL_TIMEOUT_MS } from './connection.js';
 
@@ -11,7 +11,9 @@ const NAMES = Object.values(SEARCH_ATTRIBUTES);
 const AWAY = new Set([4, 14]);
 const KEYWORD = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
 
-export function searchAttributesOf(turn: Pick<Turn, 'projectId' | 'sessionId' | 'modelId'>): SearchAttributePair[] {
+export function searchAttributesOf(
+  turn: Pick<TurnFields, 'projectId' | 'sessionId' | 'modelId'>,
+): SearchAttributePair[] {
   return [
     pair(SEARCH_ATTRIBUTES.project, turn.projectId),
     pair(SEARCH_ATTRIBUTES.session, turn.sessionId),

@@ -14,7 +14,7 @@ import {
   type TurnInput,
   type WaitingMessages,
 } from '../../workflows/contract.js';
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import { withTrace } from '../platform/tracing.js';
 import { createDeadline } from './deadline.js';
 import { searchAttributesOf } from './search-attributes.js';
@@ -24,7 +24,7 @@ export type { StartedActivity, WaitingMessages, WorkflowState };
 
 /** What the start of a turn's workflow needs: ids only, never content (docs/architecture.md). */
 export type StartableTurn = Pick<
-  Turn,
+  TurnFields,
   'id' | 'sessionId' | 'projectId' | 'modelId' | 'mcpServers' | 'runningMs' | 'trace'
 >;
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
 import { sqlState, write, writeLast, type Db } from '../db/transaction.js';
 import { insertEvents, type EventRow } from '../events/store.js';
@@ -10,7 +10,7 @@ import { loadRequiredActions, sessionRunning } from '../sessions/required-action
 import type { StartableTurn } from '../temporal/turn-workflows.js';
 import type { EventToAppend } from './turn.js';
 
-export interface QueuedTurn extends StartableTurn, Pick<Turn, 'number' | 'hasWaiting'> {
+export interface QueuedTurn extends StartableTurn, Pick<TurnFields, 'number' | 'hasWaiting'> {
   event: EventRow;
 }
 

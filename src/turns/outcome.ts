@@ -1,4 +1,4 @@
-import type { Turn } from '../db/entities/turns.js';
+import type { TurnFields } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
@@ -35,7 +35,7 @@ export interface TurnResult {
 }
 
 /** Counts and logs the end of a turn. Call it once, after the commit that ended the turn. */
-export function observeOutcome(turn: Pick<Turn, 'id' | 'sessionId'>, result: TurnResult, log: Logger): void {
+export function observeOutcome(turn: Pick<TurnFields, 'id' | 'sessionId'>, result: TurnResult, log: Logger): void {
   const { state, usage, usage_details, timing, cancel_ms } = result;
   const reason = result.stop_reason ?? result.error?.type ?? 'cancelled';
   const ids = { turn_id: turn.id, session_id: turn.sessionId };
@@ -55,7 +55,7 @@ export function observeOutcome(turn: Pick<Turn, 'id' | 'sessionId'>, result: Tur
  */
 export async function traceTurn(
   db: Db,
-  { id, sessionId }: Pick<Turn, 'id' | 'sessionId'>,
+  { id, sessionId }: Pick<TurnFields, 'id' | 'sessionId'>,
   { state, stop_reason, error, usage }: TurnResult,
 ): Promise<void> {
   if (!isTracing()) return;

@@ -1,7 +1,7 @@
 import type { TurnState } from '../turn-states.js';
 
-/** A turn. Functions take a `Pick` of what they need; the columns of a row keep their names in SQL alone. */
-export interface Turn {
+/** What is read of a turn. Functions take a `Pick` of what they need; the columns of a row keep their names in SQL alone. */
+export interface TurnFields {
   id: string;
   sessionId: string;
   projectId: string;
