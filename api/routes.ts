@@ -49,6 +49,7 @@ import { uploadSkill } from './skills/upload.js';
 import { withdrawMessage } from './sessions/withdraw-message.js';
 import { getTurn } from './turns/get.js';
 import { listTurns } from './turns/list.js';
+import { listTimelineEntries } from './turns/timeline.js';
 import { listUsage } from './usage/list.js';
 import { createWebhook } from './webhooks/create.js';
 import { deleteWebhook } from './webhooks/delete.js';
@@ -103,6 +104,7 @@ export const routes: Route[] = [
   ['GET',    '/v1/sessions/{session_id}/events/{event_id}',               'sessions:read',     UNLIMITED, getEvent,                     'read'],
   ['GET',    '/v1/sessions/{session_id}/turns',                           'sessions:read',     UNLIMITED, listTurns,                    'read'],
   ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}',                 'sessions:read',     UNLIMITED, getTurn,                      'read'],
+  ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}/timeline',        'sessions:read',     UNLIMITED, listTimelineEntries,          'read'],
   ['POST',   '/v1/sessions/{session_id}/tokens',                          'sessions:write',    LIMITED,   createSessionToken,           null],
   ['GET',    '/v1/usage',                                                 'sessions:read',     UNLIMITED, listUsage,                    null],
   ['POST',   '/v1/files',                                                 'files:write',       LIMITED,   uploadFile,                   'files'],

@@ -9,6 +9,7 @@ import { timeOfQuery } from '../http/core/validate.js';
 import { statusSchema } from './present.js';
 
 const MAX_METADATA_FILTERS = 4;
+const MAX_SEARCH_LENGTH = 200;
 
 const STATE_OF_STATUS: Record<(typeof statusSchema.enum)[number], ListedState> = {
   IDLE: 'idle',
@@ -43,6 +44,21 @@ export const filterSchema = {
       additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
       description: '`metadata[KEY]=VALUE`: only sessions with all of these pairs.',
     },
+    q: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_SEARCH_LENGTH,
+      description: 'Only sessions whose `preview` has this text as a part. Case does not matter.',
+    },
+    order: described(
+      {
+        $id: 'SessionOrder',
+        type: 'string',
+        enum: ['created', 'activity'],
+        description: 'What a list of sessions is ordered by.',
+      },
+      '`created` (default): newest first. `activity`: by `updated_at`, newest first; a session that changes between two pages may come twice, or not.',
+    ),
   },
 } as const satisfies JsonSchema;
 
@@ -55,15 +71,17 @@ export function filterOf(query: Record<string, string>): SessionFilter {
     createdAfter: timeOfQuery(query, 'created_after'),
     createdBefore: timeOfQuery(query, 'created_before'),
     metadata: metadataOf(query),
+    text: query.q,
   };
 }
 
-/** The list's name in cursors, which belong to their filter. */
-export function listName(filter: SessionFilter): string {
+/** The list's name in cursors, which belong to their filter and order. */
+export function listName(filter: SessionFilter, order = 'created'): string {
   const { metadata = {}, ...others } = filter;
   const pairs = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1));
   const given = { ...others, ...(pairs.length > 0 && { pairs }) };
-  return JSON.stringify(given) === '{}' ? 'sessions' : filteredList('sessions', given);
+  const name = order === 'activity' ? 'sessions by activity' : 'sessions';
+  return JSON.stringify(given) === '{}' ? name : filteredList(name, given);
 }
 
 function metadataOf(query: Record<string, string>): Metadata {

@@ -1,8 +1,6 @@
-import { ServiceError } from '../../src/platform/errors.js';
-import { findTurnOfSession } from '../../src/turns/find-turns.js';
 import { operation } from '../http/core/operation.js';
-import { sessionNotFound } from '../http/core/session-of-path.js';
 import { presentTurn, turnSchema } from './present.js';
+import { turnOfPath } from './turn-of-path.js';
 
 export const getTurn = operation({
   id: 'getTurn',
@@ -10,11 +8,6 @@ export const getTurn = operation({
   description: 'Shows how a turn ended: use it where you do not follow the stream.',
   success: { status: 200, description: 'The turn.', schema: turnSchema },
   errors: ['session_not_found', 'turn_not_found'],
-  async resource({ deps, caller, params }) {
-    const found = await findTurnOfSession(deps.db, caller.projectId, params.session_id!, params.turn_id!);
-    const { turn } = found ?? sessionNotFound();
-    if (turn === null) throw new ServiceError('turn_not_found', 'The session has no such turn.');
-    return turn;
-  },
+  resource: turnOfPath,
   handle: async ({ resource }) => presentTurn(resource),
 });

@@ -37,6 +37,8 @@ export type WebhookPayload = Schemas['WebhookPayload'];
 
 /** A turn and its outcome: `message` is the agent's last one. */
 export type Turn = Schemas['Turn'];
+/** A part of a turn with its begin and end. */
+export type TimelineEntry = Schemas['TimelineEntry'];
 
 /** A stored event, discriminated by `type`. */
 export type Event = Schemas['Event'];

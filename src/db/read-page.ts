@@ -3,6 +3,7 @@ import type { Db } from './transaction.js';
 
 type PageOrder =
   | 'created_at DESC, id DESC'
+  | 'active_at DESC, id DESC'
   | 'turn_number, position'
   | 'turn_number DESC, position DESC'
   | 'number DESC';

@@ -79,7 +79,9 @@ export function selectRows<Row extends ResourceRow>(
 
 interface ListOptions {
   /** The time and the id by which Postgres finds the rows in order; those of the rows unless a joined table has them. */
-  key?: readonly [createdAt: string, id: string];
+  key?: readonly [time: string, id: string];
+  /** The column of the page with the time. */
+  time?: 'created_at' | 'active_at';
   large?: LargeRows;
 }
 
@@ -87,17 +89,17 @@ export function listResources<Row>(
   db: Db,
   query: SelectQueryBuilder<ObjectLiteral>,
   { limit, after }: PageRequest,
-  { key: [createdAt, id] = ['r.created_at', 'r.id'], large }: ListOptions = {},
+  { key: [at, id] = ['r.created_at', 'r.id'], time = 'created_at', large }: ListOptions = {},
 ): Promise<PageRows<Row>> {
   if (after !== null) {
-    query.andWhere(`(${createdAt}, ${id}) < (CAST(:at AS timestamptz), :id)`, { at: after[0], id: after[1] });
+    query.andWhere(`(${at}, ${id}) < (CAST(:at AS timestamptz), :id)`, { at: after[0], id: after[1] });
   }
   const [text, values] = query
-    .orderBy(createdAt, 'DESC')
+    .orderBy(at, 'DESC')
     .addOrderBy(id, 'DESC')
     .limit(limit + 1)
     .getQueryAndParameters();
-  return readPage<Row>(db, { query: text, values, order: 'created_at DESC, id DESC', limit, large });
+  return readPage<Row>(db, { query: text, values, order: `${time} DESC, id DESC`, limit, large });
 }
 
 export async function insertResource<Row extends ResourceRow>(

@@ -33,7 +33,7 @@ export const money = {
 } as const;
 export type Money = FromSchema<typeof money>;
 
-const usage = {
+export const usage = {
   $id: 'Usage',
   description: 'The tokens of a turn’s model calls.',
   ...objectSchema({

@@ -76,9 +76,11 @@ export async function findSessionState(db: Db, projectId: string, id: string): P
 
 /**
  * Locks the session's row until the transaction ends and reads it, so that no new turn can be queued meanwhile. The
- * lock order everywhere is: open turn, session, admission of the project's turns.
+ * lock order everywhere is: open turn, session's state, session, admission of the project's turns.
  */
 export async function lockSession(tx: EntityManager, projectId: string, id: string): Promise<Session | null> {
+  // The end of a turn changes the state, and then locks the session to start the next turn.
+  await runSql(tx, sql`SELECT FROM session_states WHERE session_id = ${id} AND project_id = ${projectId} FOR UPDATE`);
   // Two statements: after a wait for the lock, a single statement would join the new session row with the old latest
   // turn.
   const row = resourcesOf(tx, SessionEntity, projectId).andWhere('r.id = :id', { id }).select('r.id');
@@ -113,9 +115,10 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     .execute();
   const { model_tools: _, currency, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
   const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
-  await tx.query(`INSERT INTO session_states SELECT id, project_id, 'idle', created_at FROM sessions WHERE id = $1`, [
-    session.id,
-  ]);
+  await tx.query(
+    `INSERT INTO session_states SELECT id, project_id, 'idle', created_at, metadata_updated_at FROM sessions WHERE id = $1`,
+    [session.id],
+  );
   return {
     ...shown,
     preview: null,
@@ -145,6 +148,11 @@ export async function updateFields(
     .where('id = :id', { id: session.id })
     .returning('metadata_updated_at AS updated_at')
     .execute();
+  await runSql(
+    tx,
+    sql`UPDATE session_states SET active_at = greatest(active_at, metadata_updated_at)
+        FROM sessions WHERE sessions.id = ${session.id} AND session_id = sessions.id`,
+  );
   return { ...session, ...fields, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 

@@ -7,10 +7,10 @@ import type { Turn } from '../turns/turn.js';
 import type { ModelCall, ModelFailure } from './model-call.js';
 
 const RECORD_USAGE = `
-  UPDATE model_attempts SET usage = $4, cost = $5
+  UPDATE model_attempts SET usage = $4, cost = $5, first_token_ms = $6
   WHERE turn_id = $1 AND position = $2 AND attempt = $3 AND usage IS NULL`;
 const END_CALL = `
-  UPDATE model_attempts SET usage = $4, cost = $5, ended_at = $6, error = $7
+  UPDATE model_attempts SET usage = $4, cost = $5, first_token_ms = coalesce($6, first_token_ms), ended_at = $7, error = $8
   WHERE turn_id = $1 AND position = $2 AND attempt = $3`;
 
 /** Records the usage of a call when it starts, and its first token, so that they count even if the process dies. */
@@ -21,7 +21,7 @@ export async function recordUsage(
   firstTokenMs: number | null,
 ): Promise<void> {
   await changeTurn(deps, call.turnId, ifRunning, (turn, tx) => {
-    write(tx, RECORD_USAGE, usageOf(call, usage));
+    write(tx, RECORD_USAGE, usageOf(call, { usage, firstTokenMs }));
     turn.seeFirstToken(call.startedAt, firstTokenMs);
   });
 }
@@ -44,10 +44,18 @@ export function endCall(
   { usage, firstTokenMs }: Pick<Answer, 'usage' | 'firstTokenMs'>,
   failure: ModelFailure | null = null,
 ): void {
-  write(tx, END_CALL, [...usageOf(call, usage), turn.at, failure === null ? null : JSON.stringify(failure)]);
+  write(tx, END_CALL, [
+    ...usageOf(call, { usage, firstTokenMs }),
+    turn.at,
+    failure === null ? null : JSON.stringify(failure),
+  ]);
   turn.seeFirstToken(call.startedAt, firstTokenMs);
 }
 
-function usageOf({ turnId, position, attempt, model }: ModelCall, usage: CallUsage): unknown[] {
-  return [turnId, position, attempt, JSON.stringify(usage), priceCall(model, usage)];
+function usageOf(
+  { turnId, position, attempt, model }: ModelCall,
+  { usage, firstTokenMs }: Pick<Answer, 'usage' | 'firstTokenMs'>,
+): unknown[] {
+  const firstToken = firstTokenMs === null ? null : Math.round(firstTokenMs);
+  return [turnId, position, attempt, JSON.stringify(usage), priceCall(model, usage), firstToken];
 }

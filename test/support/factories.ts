@@ -31,10 +31,10 @@ export async function insertTurn(db: DataSource, sessionId: string, state: strin
      SELECT id, session_id, project_id, 'none' FROM turns WHERE id = $1 AND state IN ('queued', 'running')`,
     [id],
   );
-  await db.query(`UPDATE session_states SET state = $2 WHERE session_id = $1 AND $2 NOT IN ('queued', 'running')`, [
-    sessionId,
-    state,
-  ]);
+  await db.query(
+    `UPDATE session_states SET state = $2, active_at = clock_timestamp() WHERE session_id = $1 AND $2 NOT IN ('queued', 'running')`,
+    [sessionId, state],
+  );
   await db.query('UPDATE sessions SET last_turn_id = $1, turn_count = turn_count + 1 WHERE id = $2', [id, sessionId]);
   return id;
 }

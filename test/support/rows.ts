@@ -106,6 +106,7 @@ export const LIMITS = [
   'metadata patch: 32 keys',
   'metadata after a patch: 16 pairs',
   'metadata filters: 4',
+  'search: 200 characters',
   'preview: 120 characters',
   'custom tools: 64',
   'input_schema: 32 KiB',

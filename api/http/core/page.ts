@@ -58,7 +58,7 @@ function limitOf(text: string | undefined): number {
 }
 
 /** A date that does not exist, such as February 30, matches the pattern but fails in Postgres. */
-function isTimestamp(text: string): boolean {
+export function isTimestamp(text: string): boolean {
   if (!/^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(text)) return false;
   const time = new Date(`${text.slice(0, 23)}Z`);
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 23) === text.slice(0, 23);

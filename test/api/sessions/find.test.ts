@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { listSessions } from '../../../src/sessions/list.js';
+import { listActiveSessions, listSessions } from '../../../src/sessions/list.js';
 import type { ApiResponse } from '../../support/client.js';
 import { insertSessions, insertTurn, insertWaitingTurn } from '../../support/factories.js';
 import { countRowsRead } from '../../support/rows-read.js';
@@ -137,6 +137,9 @@ describe('finding sessions', () => {
       [`metadata[k]=${'x'.repeat(513)}`, '/query/metadata[k]'],
       ['metadata[k]=%00', '/query/metadata[k]'],
       ['metadata[a/b~c]=%00', '/query/metadata[a~1b~0c]'],
+      ['q=', '/query/q'],
+      [`q=${'x'.repeat(201)}`, '/query/q'],
+      ['order=updated', '/query/order'],
     ] as const) {
       const { status, body } = await list(query);
       expect([status, body.error?.details?.errors?.[0]?.path], query).to.deep.equal([422, path]);
@@ -162,6 +165,8 @@ describe('finding sessions', () => {
       'metadata[team]=red&requires_action=true',
       'metadata[team]=red&requires_action=false',
       'created_after=2000-01-01T00:00:00Z',
+      'metadata[team]=red&q=x',
+      'metadata[team]=red&order=activity',
     ]) {
       expect((await list(`${other}&cursor=${cursor}`)).body.error?.type, other).to.equal('invalid_cursor');
     }
@@ -202,6 +207,109 @@ describe('finding sessions', () => {
       expect((await api('POST', `/v1/sessions/${one}/messages`, { content: 'First' })).status).to.equal(201);
       expect((await api('POST', `/v1/sessions/${other}/messages`, { content: 'Refused' })).status).to.equal(429);
       expect((await api('GET', `/v1/sessions/${other}`)).body.preview).to.equal(null);
+    });
+  });
+
+  describe('a text', () => {
+    const made: Record<string, string> = {};
+    before(async () => {
+      for (const [name, content] of [
+        ['orders', 'Which ORDERS are late?'],
+        ['refund', 'Refund 100% of order_7'],
+        ['long', `${'x'.repeat(119)}yz`],
+      ] as const) {
+        const { body } = await service.api('POST', '/v1/sessions', {
+          model_id: 'test-model',
+          metadata: { by: 'text' },
+        });
+        made[name] = body.id;
+        await service.api('POST', `/v1/sessions/${body.id}/messages`, { content });
+      }
+    });
+    const search = async (q: string, more = ''): Promise<string[]> => {
+      const { status, body } = await list(`metadata[by]=text&q=${encodeURIComponent(q)}${more}`);
+      expect(status).to.equal(200);
+      const names = new Map(Object.entries(made).map(([name, id]) => [id, name]));
+      return body.items.map(({ id }: { id: string }) => names.get(id));
+    };
+
+    it('is found as a part of the preview, case ignored', async () => {
+      expect(await search('orders')).to.deep.equal(['orders']);
+      expect(await search('rder')).to.deep.equal(['refund', 'orders']);
+      expect(await search('LATE?')).to.deep.equal(['orders']);
+      expect(await search('xy')).to.deep.equal(['long']);
+      expect(await search('yz')).to.deep.equal([]);
+    });
+
+    it('has no patterns', async () => {
+      expect(await search('100%')).to.deep.equal(['refund']);
+      expect(await search('order_')).to.deep.equal(['refund']);
+      for (const none of ['1%f', 'o_ders', '\\']) expect(await search(none), none).to.deep.equal([]);
+    });
+
+    it('is found together with other filters, in both orders', async () => {
+      expect(await search('order', '&status=IDLE')).to.deep.equal([]);
+      expect(await search('order', '&status=RUNNING&order=activity')).to.deep.equal(['refund', 'orders']);
+      reachedLimit('search: 200 characters');
+    });
+  });
+
+  describe('in the order of their activity', () => {
+    const key = (): string => 'metadata[order]=activity&order=activity';
+    const made: string[] = [];
+    const create = async (): Promise<string> => {
+      const { body } = await service.api('POST', '/v1/sessions', {
+        model_id: 'test-model',
+        metadata: { order: 'activity' },
+      });
+      made.push(body.id);
+      return body.id;
+    };
+    const found = async (more = ''): Promise<number[]> => {
+      const { status, body } = await list(`${key()}${more}`);
+      expect(status, JSON.stringify(body)).to.equal(200);
+      const times = body.items.map(({ updated_at }: { updated_at: string }) => updated_at);
+      expect(times).to.deep.equal([...times].sort().reverse());
+      return body.items.map(({ id }: { id: string }) => made.indexOf(id));
+    };
+
+    it('they move with each begin and end of a turn, and with their metadata', async () => {
+      const [a, b, c] = [await create(), await create(), await create()];
+      expect(await found()).to.deep.equal([2, 1, 0]);
+      await service.api('POST', `/v1/sessions/${a}/messages`, { content: 'Hello' });
+      expect(await found()).to.deep.equal([0, 2, 1]);
+      await service.api('PATCH', `/v1/sessions/${b}`, { metadata: { more: 'yes' } });
+      expect(await found()).to.deep.equal([1, 0, 2]);
+      await service.api('POST', `/v1/sessions/${c}/messages`, { content: 'Hello' });
+      expect(await found()).to.deep.equal([2, 1, 0]);
+      await service.api('POST', `/v1/sessions/${a}/cancel`);
+      expect(await found()).to.deep.equal([0, 2, 1]);
+      await service.api('PATCH', `/v1/sessions/${c}`, { metadata: { more: 'yes' } });
+      expect(await found()).to.deep.equal([2, 0, 1]);
+      expect(await found('&status=RUNNING')).to.deep.equal([2]);
+      expect(await found('&status=CANCELLED')).to.deep.equal([0]);
+      expect(await found('&status=IDLE')).to.deep.equal([1]);
+      expect(await found('&requires_action=true')).to.deep.equal([]);
+      expect(await found('&requires_action=false')).to.deep.equal([2, 0, 1]);
+    });
+
+    it('pages neither repeat nor skip one that does not change', async () => {
+      while (made.length < 9) await create();
+      for (const index of [3, 8, 5]) {
+        await service.api('POST', `/v1/sessions/${made[index]}/messages`, { content: 'Hello' });
+      }
+      const whole = await found();
+      expect([...whole].sort()).to.deep.equal(made.map((_, index) => index));
+      for (const limit of [1, 2, 4]) {
+        const paged: string[] = [];
+        for (let cursor = ''; ;) {
+          const { body } = await list(`${key()}&limit=${limit}${cursor}`);
+          paged.push(...body.items.map(({ id }: { id: string }) => id));
+          if (body.meta.next_cursor === null) break;
+          cursor = `&cursor=${body.meta.next_cursor}`;
+        }
+        expect(paged.map((id) => made.indexOf(id))).to.deep.equal(whole);
+      }
     });
   });
 
@@ -262,6 +370,21 @@ describe('finding sessions among very many reads few rows: those', () => {
     it(title, async () => {
       const { result, read } = await countRowsRead(service.db, (db) =>
         listSessions(db, projectId, { limit: 100, after: null }, filter),
+      );
+      expect(result.rows.length).to.equal(count);
+      expect(read).to.be.lessThan(3000);
+    });
+  }
+
+  for (const [title, filter, count] of [
+    ['that were active last', {}, 100],
+    ['that were active last and failed', { state: 'failed' }, 2],
+    ['that were active last and never ran', { state: 'idle' }, 100],
+    ['that were active last and wait for an answer', { requiresAction: true }, 1],
+  ] as const) {
+    it(title, async () => {
+      const { result, read } = await countRowsRead(service.db, (db) =>
+        listActiveSessions(db, projectId, { limit: 100, after: null }, filter),
       );
       expect(result.rows.length).to.equal(count);
       expect(read).to.be.lessThan(3000);

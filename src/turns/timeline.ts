@@ -1,0 +1,137 @@
+import { moneyJson } from '../db/money.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
+import type { Db } from '../db/transaction.js';
+import type { Money, Usage } from '../events/fields.js';
+import type { PageRows } from '../platform/page.js';
+import type { RequiredAction } from '../sessions/required-actions.js';
+
+/** A part of a turn with its begin and end. What does not apply to its type is null. */
+export interface TimelineEntry {
+  type: 'queued' | 'connect' | 'model_call' | 'tool_call' | 'wait';
+  /** Of the tool: for calls of tools, and waits for the answer to one. */
+  name: string | null;
+  started_at: string;
+  /** Null while it is running. */
+  ended_at: string | null;
+  status: 'running' | 'ok' | 'failed' | 'cancelled';
+  step: number | null;
+  message_id: string | null;
+  model_id: string | null;
+  /** Number of the call among those of its step, from 1. */
+  attempt: number | null;
+  first_token_ms: number | null;
+  usage: Usage | null;
+  cost: Money | null;
+  error: { type: string; message: string; retryable: boolean } | null;
+  tool_use_id: string | null;
+  mcp_server_id: string | null;
+  action: RequiredAction['type'] | null;
+}
+
+/** The place of an entry: its begin, and what decides between entries that begin at the same time. */
+export type TimelineRow = TimelineEntry & { place: string };
+
+const tokens = (kind: string): string => `coalesce((a.usage->>'${kind}')::numeric, 0)`;
+const USAGE = `CASE WHEN a.usage IS NOT NULL THEN json_build_object(
+  'input_tokens', ${tokens('input_tokens')} + ${tokens('cache_read_input_tokens')} + ${tokens('cache_creation_input_tokens')},
+  'output_tokens', ${tokens('output_tokens')}) END`;
+const COST = moneyJson('a.cost', { isUnpriced: 'a.cost IS NULL', currency: 'a.currency' });
+const IS_OPEN = `turn.ended_at IS NULL`;
+/** Of what the end of the turn broke off. */
+const BROKEN_OFF = `CASE turn.state WHEN 'cancelled' THEN 'cancelled' ELSE 'failed' END`;
+
+/**
+ * Each part in the same columns. `rank` orders parts that begin at the same time. A process that died left its call open: it
+ * ended when the next attempt began, or with the turn. Waits of turns that ended in an older version have no `closed_at`.
+ */
+const PARTS = rawSql(`
+  SELECT 'queued' AS type, 0 AS rank, 0 AS step, 0 AS number, '' AS detail, NULL AS name, turn.queued_at AS begin,
+    coalesce(turn.started_at, turn.ended_at) AS finish,
+    CASE WHEN turn.started_at IS NOT NULL THEN 'ok' WHEN ${IS_OPEN} THEN 'running' ELSE ${BROKEN_OFF} END AS status,
+    NULL AS message_id, NULL AS model_id, NULL::integer AS first_token_ms, NULL::json AS usage, NULL::json AS cost,
+    NULL::json AS error, NULL AS tool_use_id, NULL AS mcp_server_id, NULL AS action
+  FROM turn
+  UNION ALL
+  SELECT 'connect', 1, 0, 0, '', NULL,
+    coalesce(turn.connected_at - turn.connect_ms * interval '1 ms', turn.started_at),
+    coalesce(turn.connected_at, turn.ended_at),
+    CASE WHEN turn.connected_at IS NULL THEN CASE WHEN ${IS_OPEN} THEN 'running' ELSE ${BROKEN_OFF} END
+      WHEN EXISTS (SELECT FROM turn_servers c WHERE c.turn_id = turn.id AND NOT c.connected) THEN 'failed' ELSE 'ok' END,
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM turn JOIN sessions ON sessions.id = turn.session_id
+  WHERE turn.started_at IS NOT NULL AND cardinality(sessions.mcp_servers) > 0
+    AND (turn.connected_at IS NOT NULL OR NOT EXISTS (SELECT FROM model_attempts a WHERE a.turn_id = turn.id))
+  UNION ALL
+  SELECT 'model_call', 2, a.step, a.number, '', NULL, a.started_at,
+    coalesce(a.ended_at, a.next_began_at, turn.ended_at),
+    CASE WHEN s.turn_id IS NOT NULL THEN 'ok' WHEN a.error IS NOT NULL THEN 'failed'
+      -- A summary of older turns is no step.
+      WHEN a.ended_at IS NOT NULL AND (a.next_began_at IS NOT NULL OR turn.state <> 'cancelled') THEN 'ok'
+      WHEN a.ended_at IS NOT NULL THEN 'cancelled'
+      WHEN a.next_began_at IS NOT NULL THEN 'failed'
+      WHEN ${IS_OPEN} THEN 'running' ELSE ${BROKEN_OFF} END,
+    a.message_id, a.model_id, a.first_token_ms, ${USAGE}, ${COST},
+    CASE WHEN a.error IS NOT NULL THEN json_build_object(
+      'type', a.error->'type', 'message', a.error->'message', 'retryable', a.error->'retryable') END,
+    NULL, NULL, NULL
+  FROM turn CROSS JOIN LATERAL (
+    SELECT *, row_number() OVER (PARTITION BY step ORDER BY position, attempt) AS number,
+      lead(started_at) OVER (ORDER BY position, attempt) AS next_began_at
+    FROM model_attempts WHERE model_attempts.turn_id = turn.id) AS a
+    LEFT JOIN model_steps s ON s.turn_id = turn.id AND s.step = a.step AND s.message_id = a.message_id
+  UNION ALL
+  SELECT 'tool_call', 3, c.step, c.index, '', c.name, c.started_at, coalesce(c.ended_at, turn.ended_at),
+    CASE WHEN c.state = 'done' THEN CASE WHEN c.is_error THEN 'failed' ELSE 'ok' END
+      WHEN ${IS_OPEN} THEN 'running' ELSE ${BROKEN_OFF} END,
+    NULL, NULL, NULL, NULL, NULL, NULL, c.tool_use_id, (
+      SELECT server_id FROM turn_servers o
+      WHERE o.turn_id = turn.id AND starts_with(c.name, 'mcp__' || o.name || '__') ORDER BY length(o.name) DESC LIMIT 1),
+    NULL
+  FROM turn JOIN tool_calls c ON c.turn_id = turn.id WHERE c.started_at IS NOT NULL
+  UNION ALL
+  SELECT 'wait', 4, r.step, r.index, '', c.name, r.asked_at,
+    coalesce(r.closed_at, CASE r.state WHEN 'open' THEN turn.ended_at WHEN 'expired' THEN least(r.expires_at, turn.ended_at)
+      WHEN 'cancelled' THEN turn.ended_at ELSE r.answered_at END),
+    CASE r.state WHEN 'open' THEN 'running' WHEN 'expired' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' ELSE 'ok' END,
+    NULL, NULL, NULL, NULL, NULL, NULL, r.tool_use_id, NULL, r.kind
+  FROM turn JOIN required_actions r ON r.turn_id = turn.id LEFT JOIN tool_calls c USING (turn_id, step, index)
+  WHERE r.asked_at IS NOT NULL
+  UNION ALL
+  SELECT 'wait', 4, q.step, q.index, q.id, c.name, q.asked_at,
+    coalesce(q.closed_at, CASE q.state WHEN 'answered' THEN e.created_at WHEN 'expired' THEN q.expires_at
+      WHEN 'withdrawn' THEN c.ended_at WHEN 'lost' THEN c.ended_at END, turn.ended_at),
+    CASE q.state WHEN 'open' THEN 'running' WHEN 'answered' THEN 'ok' WHEN 'withdrawn' THEN 'cancelled'
+      WHEN 'cancelled' THEN 'cancelled' ELSE 'failed' END,
+    NULL, NULL, NULL, NULL, NULL, NULL, c.tool_use_id, NULL, 'elicitation'
+  FROM turn JOIN elicitations q ON q.turn_id = turn.id JOIN tool_calls c USING (turn_id, step, index)
+    LEFT JOIN events e ON e.session_id = turn.session_id AND e.turn_number = turn.number AND e.position = q.answer_position`);
+
+/**
+ * A page of a turn's timeline, oldest first: the rows of its calls and waits are the facts, nothing is kept for it. A turn has
+ * some ten rows for each of its at most a hundred steps, without their contents.
+ */
+export async function readTimeline(
+  db: Db,
+  turnId: string,
+  { limit, after }: { limit: number; after: string[] | null },
+): Promise<PageRows<TimelineRow>> {
+  const [begin, place] = after ?? [null, ''];
+  const rows = await runSql<TimelineRow>(
+    db,
+    sql`WITH turn AS (
+          SELECT id, session_id, number, state, queued_at, started_at, ended_at, connected_at, connect_ms
+          FROM turns WHERE id = ${turnId}),
+        parts AS (${PARTS}),
+        placed AS (
+          SELECT *, concat_ws(' ', rank, lpad(step::text, 9, '0'), lpad(number::text, 9, '0'), detail) COLLATE "C" AS place
+          FROM parts)
+        SELECT type, name, begin AS started_at, CASE WHEN status <> 'running' THEN finish END AS ended_at, status,
+          CASE WHEN step > 0 THEN step END AS step, message_id, model_id,
+          CASE WHEN type = 'model_call' THEN number::integer END AS attempt,
+          first_token_ms, usage, cost, error, tool_use_id, mcp_server_id, action, place
+        FROM placed
+        WHERE ${begin}::timestamptz IS NULL OR (begin, place) > (${begin}::timestamptz, ${place})
+        ORDER BY begin, place LIMIT ${limit + 1}`,
+  );
+  return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+}
