@@ -82,7 +82,7 @@ module.exports = {
         '^client/src/index\\.ts$',
         '^src/schedules/calendar/',
         '^src/platform/(decimal|exact-json)\\.ts$',
-        'node_modules/(preact|marked)/',
+        'node_modules/(preact|marked|lucide)/',
       ],
       'the console is built on the typed client; the next runs that its form shows are those that fire, its sums of money and the numbers of tool calls are exact',
     ),

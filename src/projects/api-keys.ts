@@ -86,6 +86,15 @@ export function listKeys(db: Db): Promise<ListedKey[]> {
   );
 }
 
+/** What people call a key and its project, for the page that shows whose data it has. */
+export async function namesOfKey(db: Db, id: string): Promise<{ project: string; key_name: string | null }> {
+  const [names] = await runSql<{ project: string; key_name: string | null }>(
+    db,
+    sql`SELECT p.name AS project, k.name AS key_name FROM api_keys k JOIN projects p ON p.id = k.project_id WHERE k.id = ${id}`,
+  );
+  return names!;
+}
+
 interface KeySchedule {
   id: string;
   name: string | null;

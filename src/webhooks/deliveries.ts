@@ -25,13 +25,15 @@ interface DeliveryRow {
   id: string;
   event_type: string;
   event_id: string | null;
+  session_id: string | null;
+  turn_id: string | null;
   state: DeliveryState;
   attempts: Attempt[];
   next_attempt_at: string | null;
   created_at: string;
 }
 
-const SHOWN = 'id, event_type, event_id, state, attempts, next_attempt_at, created_at';
+const SHOWN = 'id, event_type, event_id, session_id, turn_id, state, attempts, next_attempt_at, created_at';
 
 export async function listDeliveries(
   db: Db,

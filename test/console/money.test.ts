@@ -39,8 +39,8 @@ describe('money in the console', function () {
     await form(page)
       .getByText(/Without a decision it ends (in 24 hours|tomorrow)/)
       .waitFor();
-    await page.getByText('0.3 USD so far').waitFor();
-    await page.getByText('budget 0.5 USD, 0.2 left').waitFor();
+    await page.getByText('$0.30 so far').waitFor();
+    await page.getByText('budget $0.50, $0.20 left').waitFor();
     await page.locator('.status').getByText('Waiting for a larger budget').waitFor();
     await inspectSizes(page, 'budget');
 
@@ -63,12 +63,12 @@ describe('money in the console', function () {
     await form(page).waitFor({ state: 'detached' });
     await page.getByText('Working', { exact: true }).waitFor();
     open();
-    await receipt(page, '0.302 USD');
-    await page.getByText('0.302 USD so far').waitFor();
-    await page.getByText('budget 1 USD, 0.698 left').waitFor();
+    await receipt(page, '$0.30');
+    await page.getByText('$0.30 so far').waitFor();
+    await page.getByText('budget $1.00, $0.70 left').waitFor();
     await inspectSizes(page, 'budget-raised');
     await page.reload();
-    await receipt(page, '0.302 USD');
+    await receipt(page, '$0.30');
     expect(await form(page).count()).to.equal(0);
   });
 
@@ -91,18 +91,18 @@ describe('money in the console', function () {
     await settings.getByLabel('At most, in USD').fill('2');
     await inspectSizes(page, 'budget-settings');
     await settings.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('budget 2 USD, 1.7 left').waitFor();
+    await page.getByText('budget $2.00, $1.70 left').waitFor();
     open();
     await page.getByRole('button', { name: 'Continue' }).click();
     await receipt(page, 'Completed');
-    await page.getByText('0.301 USD so far').waitFor();
+    await page.getByText('$0.30 so far').waitFor();
   });
 
   it('take away the question when somebody else has raised the budget', async () => {
     const { page, turn, open } = await waiting();
     await system.insist('PATCH', `/v1/sessions/${turn.sessionId}`, { budget: budget('3', 'pause') });
     await form(page).waitFor({ state: 'detached' });
-    await page.getByText('budget 3 USD, 2.7 left').waitFor();
+    await page.getByText('budget $3.00, $2.70 left').waitFor();
     const late = await browser.open(`/sessions/${turn.sessionId}`);
     await late.getByText('Working', { exact: true }).waitFor();
     expect(await form(late).count()).to.equal(0);
@@ -137,23 +137,23 @@ describe('money in the console', function () {
     }
     const page = await browser.open('/usage', { key, viewport: DESKTOP });
     const rowOf = (name: RegExp): Promise<void> => page.getByRole('row', { name }).waitFor();
-    await rowOf(/^20\d\d-\d\d-\d\d 0\.75 USD .*3/);
+    await rowOf(/^20\d\d-\d\d-\d\d \$0\.75 3 /);
     await inspectSizes(page, 'usage-day');
     const by = page.getByRole('combobox', { name: 'By' });
     await by.selectOption('Model');
-    await rowOf(/^scripted 0\.75 USD/);
+    await rowOf(/^scripted \$0\.75/);
     await by.selectOption('Session');
     await page
-      .getByRole('row', { name: /^ses_\w+ 0\.25 USD/ })
+      .getByRole('row', { name: /^Cost something \$0\.25/ })
       .nth(2)
       .waitFor();
     await by.selectOption('Metadata');
     await page.getByLabel('Key').fill('team');
     await page.getByLabel('Key').press('Enter');
-    for (const team of [/^ops 0\.25 USD/, /^sales 0\.25 USD/, /^without team 0\.25 USD/]) await rowOf(team);
+    for (const team of [/^ops \$0\.25/, /^sales \$0\.25/, /^without team \$0\.25/]) await rowOf(team);
     await inspectSizes(page, 'usage-metadata');
     await page.getByLabel('Key').fill('none');
     await page.getByLabel('Key').press('Enter');
-    await rowOf(/^without none 0\.75 USD/);
+    await rowOf(/^without none \$0\.75/);
   });
 });

@@ -123,25 +123,43 @@ describe('talking to a session in the console', function () {
     await page.locator('.agent-text', { hasText: 'At last.' }).waitFor();
   });
 
-  it('finds sessions by the days of their creation', async () => {
+  it('finds sessions by text, status, metadata and the days of their creation, and keeps that in the address', async () => {
+    system.model.on(/^Find/, 'Found.');
+    const red = await system.session({ metadata: { title: 'The red one', team: 'red' } });
+    await system.ended(await system.send(red, 'Find the RED needle'));
     const page = await browser.open('/sessions', { viewport: PHONE });
-    const rows = page.getByRole('list', { name: 'Sessions' }).getByRole('listitem');
+    const rows = page.getByRole('table', { name: 'Sessions' }).getByRole('link');
     await rows.first().waitFor();
     const all = await rows.count();
+    await page.getByRole('searchbox').fill('red needle');
+    await page.getByText('1 session', { exact: true }).waitFor();
+    await page.waitForURL(/q=red/);
+    await page.reload();
+    await page.getByText('1 session', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Failed' }).click();
+    await page.getByText('No session matches').waitFor();
+    await page.getByRole('button', { name: 'Complete' }).click();
+    await page.getByRole('button', { name: 'team: red' }).click();
+    await page.getByRole('button', { name: /^team=red.*remove the filter/ }).click();
+    await page.getByRole('searchbox').fill('');
+    await page.getByRole('button', { name: 'All' }).click();
+    await rows.nth(all - 1).waitFor();
+
     const today = new Date();
     const day = (days: number): string => {
       const date = new Date(today.getFullYear(), today.getMonth(), today.getDate() + days);
       return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((n) => String(n).padStart(2, '0')).join('-');
     };
     const filter = async (from: string, to: string): Promise<void> => {
+      await page.locator('summary', { hasText: 'Filter' }).click();
       await page.getByLabel('Created from').fill(from);
       await page.getByLabel('to', { exact: true }).fill(to);
+      await inspect(page, 'filters-phone');
       await page.getByRole('button', { name: 'Apply' }).click();
     };
     await filter(day(1), '');
     await page.getByText('No session matches').waitFor();
     await filter(day(-1), day(1));
     await rows.nth(all - 1).waitFor();
-    await inspect(page, 'filters-phone');
   });
 });

@@ -6,7 +6,7 @@ import { skip } from '../support/skip.js';
 import { use } from '../support/use.js';
 
 export const PHONE = { width: 360, height: 740 };
-export const DESKTOP = { width: 1100, height: 900 };
+export const DESKTOP = { width: 1440, height: 900 };
 
 /** A system of the suite's own and a browser that opens its console. Without Chromium the suite is skipped. */
 export function useConsole(options: () => FaultSystemOptions = () => ({})): {

@@ -43,6 +43,8 @@ describe('deliveries of webhooks', () => {
     expect(shown).to.deep.include({
       event_type: 'turn.completed',
       event_id: end.id,
+      session_id: session,
+      turn_id: turnId,
       next_attempt_at: null,
       created_at: end.created_at,
     });

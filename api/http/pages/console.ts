@@ -4,8 +4,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporalSettings } from '../../../src/temporal/connection.js';
+import { VERSION } from '../../../src/platform/version.js';
+import { namesOfKey } from '../../../src/projects/api-keys.js';
 import type { ApiDeps } from '../../deps.js';
 import { authenticate } from '../core/authenticate.js';
+import type { Caller } from '../core/operation.js';
 import { compress, sendAsset } from './asset.js';
 
 /** The output folder of `npm run build` for the console. The path also works when this file runs from its sources. */
@@ -21,7 +24,9 @@ const policyOf = (nonce: string): string =>
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
     "style-src 'self'",
-    "img-src 'self'",
+    "font-src 'self'",
+    // The preview of a file, which the page has read with its key.
+    "img-src 'self' blob:",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
@@ -30,10 +35,10 @@ const policyOf = (nonce: string): string =>
 
 const PAGE = 'index.html';
 
-/** `/console`: the built files of the console, and for requests with a key the address of the Temporal UI. */
+/** `/console`: the built files of the console, and for requests with a key its names and the address of the Temporal UI. */
 export function addConsole(
   router: Router,
-  { config, log, keyLookup }: Pick<ApiDeps, 'config' | 'log' | 'keyLookup'>,
+  { config, db, log, keyLookup }: Pick<ApiDeps, 'config' | 'db' | 'log' | 'keyLookup'>,
 ): void {
   if (!existsSync(BUILT)) {
     log.warn(
@@ -47,9 +52,10 @@ export function addConsole(
     // A relative redirect, because a proxy may add a path prefix.
     ctx.set('Location', 'console/');
   });
-  router.get('/console/config.json', authenticate(keyLookup), (ctx) => {
+  router.get('/console/config.json', authenticate(keyLookup), async (ctx) => {
+    const { keyId } = ctx.state.caller as Caller;
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = { workflow_url: workflowUrl(config.temporalUiUrl) };
+    ctx.body = { workflow_url: workflowUrl(config.temporalUiUrl), ...(await namesOfKey(db, keyId)), version: VERSION };
   });
   const page = readFileSync(join(BUILT, PAGE), 'utf8');
   router.get('/console/', (ctx) => {

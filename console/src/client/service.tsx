@@ -5,13 +5,19 @@ import { parseExact } from '../../../src/platform/exact-json.js';
 import { uploadingFetch, watchedFetch } from './fetch.js';
 
 /** The API is next to the console: `…/console/` and `…/v1`. */
-const BASE_URL = new URL('..', document.baseURI).href;
+export const BASE_URL = new URL('..', document.baseURI).href;
 
 /** `config.json`, which the service serves beside the console to requests with a key. */
 interface ConsoleConfig {
   /** Address of a turn's workflow in the Temporal UI, with `{turn_id}` in it; null without TEMPORAL_UI_URL. */
   workflow_url: string | null;
+  /** Of the key that this tab uses; null until it is known. */
+  project: string | null;
+  key_name: string | null;
+  version: string | null;
 }
+
+const UNKNOWN: ConsoleConfig = { workflow_url: null, project: null, key_name: null, version: null };
 
 interface Service {
   client: AgentSessionClient;
@@ -32,7 +38,7 @@ interface Props {
 
 export function ServiceProvider({ apiKey, onRefused, children }: Props) {
   const [reachable, setReachable] = useState(true);
-  const [config, setConfig] = useState<ConsoleConfig>({ workflow_url: null });
+  const [config, setConfig] = useState(UNKNOWN);
   useEffect(() => {
     void loadConfig(apiKey).then(setConfig);
   }, [apiKey]);
@@ -52,7 +58,7 @@ export function ServiceProvider({ apiKey, onRefused, children }: Props) {
   return <ServiceContext.Provider value={service}>{children}</ServiceContext.Provider>;
 }
 
-/** The links to Temporal are a convenience: without the file the console works all the same. */
+/** The links to Temporal and the names are a convenience: without the file the console works all the same. */
 async function loadConfig(apiKey: string): Promise<ConsoleConfig> {
   try {
     const headers = { Authorization: `Bearer ${apiKey}` };
@@ -61,7 +67,7 @@ async function loadConfig(apiKey: string): Promise<ConsoleConfig> {
   } catch {
     // The service is away; the banner says so.
   }
-  return { workflow_url: null };
+  return UNKNOWN;
 }
 
 export function useService(): Service {

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { BudgetAction } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
-import { formatMoney } from '../parts/format.js';
+import { exactMoney } from '../parts/format.js';
 import { Time } from '../parts/time.js';
 import { leftOf, type Budget } from './budget.js';
 import { useDecisions } from './decision-context.js';
@@ -29,8 +29,8 @@ export function BudgetForm({ action }: { action: BudgetAction }) {
     >
       <h3>The budget is reached</h3>
       <p>
-        {formatMoney(spent)} of {formatMoney(max)} is spent. The next model call does not fit into the{' '}
-        {formatMoney(left)} left.
+        {exactMoney(spent)} of {exactMoney(max)} is spent. The next model call does not fit into the {exactMoney(left)}{' '}
+        left.
       </p>
       <AmountField amount={amount} currency={max.currency} onAmount={setAmount} />
       <ErrorNote error={deciding.error} />

@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { NewMessage } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Icon } from '../parts/icon.js';
 import { Attachments, useAttachments } from './attachments.js';
 import { FilePicker } from './file-picker.js';
 import { SkillPicker } from './skill-picker.js';
@@ -56,7 +57,7 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
       </label>
       <textarea
         id="message"
-        rows={3}
+        rows={2}
         value={text}
         placeholder={running ? 'Write to the agent while it works' : 'Write a message'}
         onInput={(event) => setText(event.currentTarget.value)}
@@ -69,7 +70,7 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
       />
       <div class="actions">
         <label class="button quiet">
-          Attach files
+          <Icon name="file" size={14} /> Attach files
           <input
             class="visually-hidden"
             type="file"
@@ -82,10 +83,10 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
         </label>
         <FilePicker attachments={attachments} />
         <SkillPicker selected={skills} onChange={setSkills} />
-        <span class="hint grow">{HINTS[mode]}, Shift+Enter starts a new line</span>
+        <span class="hint grow">{HINTS[mode]}</span>
         {running ? (
           <>
-            <button type="button" class="danger" disabled={cancelling.busy} onClick={() => cancelling.run()}>
+            <button type="button" class="danger quiet" disabled={cancelling.busy} onClick={() => cancelling.run()}>
               Cancel turn
             </button>
             <button type="button" disabled={!canSend} onClick={() => send('queue')}>

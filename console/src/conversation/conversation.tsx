@@ -1,62 +1,100 @@
-import { useEffect, useMemo, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useAnnounce } from '../parts/announcer.js';
 import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { useMedia, WIDE } from '../parts/use-media.js';
+import { Inspector } from '../inspector/inspector.js';
+import { useKeys } from '../shell/use-keys.js';
 import { Composer } from './composer.js';
 import { hasEnded, type Turn } from './conversation-log.js';
 import { DecisionContext } from './decision-context.js';
+import { InspectContext, type Selected } from './inspect-context.js';
 import { SessionHead } from './session-head.js';
+import { SessionList } from './session-list.js';
 import { openActions, openBudget } from './tool-calls.js';
 import { TurnView } from './turn-view.js';
 import { useConversation } from './use-conversation.js';
 import { WaitingMessages } from './waiting-messages.js';
 
-export function Conversation({ sessionId }: { sessionId: string }) {
+/** A session: the others beside it, what was said, and everything about what was chosen in it. */
+export function Conversation({ sessionId, turn }: { sessionId: string; turn: string | null }) {
   const { session, turns, loading, error, decisions, ...conversation } = useConversation(sessionId);
+  const isWide = useMedia(WIDE);
+  const [selected, setSelected] = useState<Selected>(
+    turn === null ? { kind: 'latest' } : { kind: 'turn', turnId: turn },
+  );
+  const [isOpen, setOpen] = useState(false);
+  const inspect = useMemo(
+    () => ({ selected, select: (next: Selected) => (setSelected(next), setOpen(true)) }),
+    [selected],
+  );
   const last = turns.at(-1);
   const running = session?.status === 'RUNNING' || (last !== undefined && !hasEnded(last));
   const actions = last === undefined ? [] : openActions(last);
-  useFollowEnd(turns);
+  useFollowEnd(turns, turn !== null);
+  useLinkedTurn(turn, loading);
   useTurnAnnouncements(last, loading);
+  useKeys({
+    c: () => document.getElementById('message')?.focus(),
+    Escape: () => setOpen(false),
+  });
 
   return (
-    <div class="conversation">
-      <SessionHead
-        sessionId={sessionId}
-        session={session && { ...session, required_actions: actions }}
-        onBudget={decisions.setBudget}
-      />
-      <ErrorNote error={error} />
-      <DecisionContext.Provider value={decisions}>
-        <div class="turns" aria-busy={loading}>
-          {loading && error === null && <p class="hint">Loading …</p>}
-          {!loading && turns.length === 0 && (
-            <Empty title="Nothing has been said yet">
-              Write the first message below. The agent’s answer appears here while it is written.
-            </Empty>
+    <InspectContext.Provider value={inspect}>
+      <div class="workbench">
+        {isWide && <SessionList current={sessionId} />}
+        <div class="conversation">
+          <SessionHead
+            sessionId={sessionId}
+            session={session && { ...session, required_actions: actions }}
+            turns={turns}
+            onBudget={decisions.setBudget}
+          />
+          <ErrorNote error={error} />
+          <DecisionContext.Provider value={decisions}>
+            <div class="turns" aria-busy={loading}>
+              {loading && error === null && <p class="hint">Loading …</p>}
+              {!loading && turns.length === 0 && (
+                <Empty title="Nothing has been said yet" icon="message">
+                  Write the first message below. The agent’s answer appears here while it is written.
+                </Empty>
+              )}
+              {turns.map((each) => (
+                <TurnView key={each.id} turn={each} isInspected={isInspected(selected, each.id)} />
+              ))}
+            </div>
+          </DecisionContext.Provider>
+          {error === null && (
+            <div class="foot">
+              {session !== null && (
+                <WaitingMessages
+                  messages={conversation.waiting}
+                  session={session}
+                  running={running}
+                  onWithdraw={conversation.withdraw}
+                  onRelease={conversation.release}
+                  onContinue={conversation.goOn}
+                />
+              )}
+              <Composer
+                sessionId={sessionId}
+                running={running}
+                onSend={conversation.send}
+                onCancel={conversation.cancel}
+              />
+            </div>
           )}
-          {turns.map((turn) => (
-            <TurnView key={turn.id} turn={turn} />
-          ))}
         </div>
-      </DecisionContext.Provider>
-      {error === null && (
-        <div class="foot">
-          {session !== null && (
-            <WaitingMessages
-              messages={conversation.waiting}
-              session={session}
-              running={running}
-              onWithdraw={conversation.withdraw}
-              onRelease={conversation.release}
-              onContinue={conversation.goOn}
-            />
-          )}
-          <Composer sessionId={sessionId} running={running} onSend={conversation.send} onCancel={conversation.cancel} />
-        </div>
-      )}
-    </div>
+        {session !== null && (isWide || isOpen) && (
+          <Inspector session={session} turns={turns} onClose={isWide ? null : () => setOpen(false)} />
+        )}
+      </div>
+    </InspectContext.Provider>
   );
+}
+
+function isInspected(selected: Selected, turnId: string): boolean {
+  return 'turnId' in selected && selected.turnId === turnId;
 }
 
 /** Says how the latest turn stands; its text is read from the page. */
@@ -79,12 +117,19 @@ function stateOf(turn: Turn | undefined): string | null {
   return 'The agent is working';
 }
 
+/** A link to one turn shows its begin. */
+function useLinkedTurn(turnId: string | null, loading: boolean): void {
+  useEffect(() => {
+    if (turnId !== null && !loading) document.getElementById(turnId)?.scrollIntoView({ block: 'start' });
+  }, [turnId, loading]);
+}
+
 /** So close to the end of the page, in pixels, counts as being there. */
 const END_MARGIN = 80;
 
-/** Keeps the end of the page in view while it grows, unless the reader has scrolled up. */
-function useFollowEnd(content: unknown): void {
-  const atEnd = useRef(true);
+/** Keeps the end of the page in view while it grows, unless the reader has scrolled up or looks at one turn. */
+function useFollowEnd(content: unknown, isElsewhere: boolean): void {
+  const atEnd = useRef(!isElsewhere);
   useEffect(() => {
     const onScroll = (): void => {
       const { scrollHeight, scrollTop, clientHeight } = document.documentElement;

@@ -1,5 +1,7 @@
 import { DownloadButton } from '../files/download-button.js';
+import { FilePreview } from '../files/file-preview.js';
 import { formatBytes } from '../parts/format.js';
+import { Icon } from '../parts/icon.js';
 
 interface Props {
   file: { id: string; filename: string; mime_type: string; size_bytes: number };
@@ -9,12 +11,14 @@ interface Props {
 export function FileLine({ file, note }: Props) {
   return (
     <div class="file-line">
+      <Icon name="file" />
       <span class="file-name">{file.filename}</span>
       <span class="hint">
         {file.mime_type} · {formatBytes(file.size_bytes)}
         {note !== undefined && ` · ${note}`}
       </span>
       <DownloadButton fileId={file.id} filename={file.filename} />
+      <FilePreview file={file} />
     </div>
   );
 }

@@ -1,6 +1,8 @@
 import type { TerminalEvent } from '../../../client/src/index.js';
 import { OutputView } from './output-view.js';
-import { formatDuration, formatMoney, formatNumber } from '../parts/format.js';
+import { exactMoney, formatDuration, formatMoney, formatNumber } from '../parts/format.js';
+import { Icon } from '../parts/icon.js';
+import { useInspect } from './inspect-context.js';
 
 const STOP_REASONS = {
   end_turn: 'Completed',
@@ -11,7 +13,8 @@ const STOP_REASONS = {
   output_invalid: 'Ended without an output that fits its schema',
 } as const;
 
-export function Receipt({ event }: { event: TerminalEvent }) {
+export function Receipt({ event, turnId }: { event: TerminalEvent; turnId: string }) {
+  const { select } = useInspect();
   const { usage, usage_details: details, timing } = event;
   return (
     <footer class={`receipt ${event.type.slice('turn.'.length)}`}>
@@ -37,10 +40,15 @@ export function Receipt({ event }: { event: TerminalEvent }) {
             {details.model_calls} model {details.model_calls === 1 ? 'call' : 'calls'}
           </span>
         )}
-        {details !== null && details.cost !== null && <span>{formatMoney(details.cost)}</span>}
+        {details !== null && details.cost !== null && (
+          <span title={exactMoney(details.cost)}>{formatMoney(details.cost)}</span>
+        )}
         {details?.estimated && <span title="The model did not report all of its usage">estimated</span>}
         {timing.first_token_ms !== null && <span>first token after {formatDuration(timing.first_token_ms)}</span>}
         <span>{formatDuration(timing.total_ms)} in total</span>
+        <button class="quiet small" onClick={() => select({ kind: 'turn', turnId })}>
+          <Icon name="timeline" size={14} /> Inspect
+        </button>
       </p>
       <TimeBar timing={timing} />
     </footer>
@@ -73,10 +81,19 @@ function TimeBar({ timing }: { timing: Timing }) {
   const phases = [...known, { label: 'other', ms: Math.max(0, other) }].filter(({ ms }) => ms > 0);
   const words = phases.map(({ label, ms }) => `${label} ${formatDuration(ms)}`).join(', ');
   return (
-    <div class="time-bar" role="img" aria-label={`Time: ${words}`} title={words}>
-      {phases.map(({ label, ms }) => (
-        <span key={label} class={`phase ${label}`} style={{ flexGrow: ms }} />
-      ))}
+    <div class="times">
+      <div class="time-bar" role="img" aria-label={`Time: ${words}`} title={words}>
+        {phases.map(({ label, ms }) => (
+          <span key={label} class={`phase ${label}`} style={{ flexGrow: ms }} />
+        ))}
+      </div>
+      <span class="time-words" aria-hidden="true">
+        {phases.map(({ label, ms }) => (
+          <span key={label}>
+            <span class={`phase swatch ${label}`} /> {label} {formatDuration(ms)}
+          </span>
+        ))}
+      </span>
     </div>
   );
 }

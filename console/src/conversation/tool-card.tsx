@@ -1,18 +1,23 @@
 import { exactText } from '../../../src/platform/exact-json.js';
 import { formatDuration } from '../parts/format.js';
+import { Icon } from '../parts/icon.js';
+import { formatToolName } from '../parts/tool-name.js';
 import { Confirmation } from './confirmation.js';
 import { CustomResultForm } from './custom-result-form.js';
 import { ElicitationForm } from './elicitation-form.js';
+import { useInspect } from './inspect-context.js';
 import type { ToolCall } from './tool-calls.js';
 
-export function ToolCard({ call }: { call: ToolCall }) {
+export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
+  const { select } = useInspect();
   const { use, result, confirmation, waitsFor, questions, progress } = call;
   const state = stateOf(call);
   return (
-    <div class={`tool ${state.replaceAll(' ', '-')}`}>
+    <div class={`tool ${state.replaceAll(' ', '-')}`} id={`step-${use.tool_use_id}`}>
       <details open={waitsFor !== null}>
-        <summary>
-          <span class="tool-name">{formatName(use.name)}</span>
+        <summary onClick={() => select({ kind: 'tool', turnId, toolUseId: use.tool_use_id })}>
+          <Icon name={use.type === 'agent.custom_tool_use' ? 'code' : 'tool'} size={14} />
+          <span class="tool-name">{formatToolName(use.name)}</span>
           <span class="tool-state">{state}</span>
           {progress !== null && result === null && <span class="hint">{progress.message ?? progress.status}</span>}
           {result !== null && <span class="hint">{formatDuration(durationOf(call))}</span>}
@@ -53,10 +58,4 @@ function stateOf({ result, confirmation, waitsFor, questions, turnEnded }: ToolC
 function durationOf({ use, result, confirmation }: ToolCall): number {
   const from = confirmation ?? use;
   return Date.parse(result!.created_at) - Date.parse(from.created_at);
-}
-
-/** `mcp__github__search` is the tool `search` of the server `github`. */
-function formatName(name: string): string {
-  const [, server, tool] = /^mcp__(.+?)__(.+)$/s.exec(name) ?? [];
-  return tool === undefined ? name : `${server} › ${tool}`;
 }

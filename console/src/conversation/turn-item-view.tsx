@@ -1,32 +1,55 @@
 import type { ComponentChildren } from 'preact';
 import { isTerminal, type Event, type UserMessageEvent } from '../../../client/src/index.js';
 import { Markdown } from '../markdown/markdown.js';
+import { CopyText } from '../parts/copy-text.js';
+import { memo } from '../parts/memo.js';
 import { Time } from '../parts/time.js';
 import { FileLine } from './file-line.js';
 import { Receipt } from './receipt.js';
 import { ToolCard } from './tool-card.js';
 import type { TurnItem } from './turn-items.js';
 
-export function TurnItemView({ item }: { item: TurnItem }) {
+interface ItemProps {
+  item: TurnItem;
+  turnId: string;
+  /** Changes with what is shown of the item, which is a new object each time. */
+  signature: string;
+}
+
+export const TurnItemView = memo(
+  function TurnItemView({ item, turnId }: ItemProps) {
+    return <ItemView item={item} turnId={turnId} />;
+  },
+  ['item'],
+);
+
+function ItemView({ item, turnId }: Omit<ItemProps, 'signature'>) {
   switch (item.kind) {
     case 'thinking':
       return <Thinking content={item.content} streaming={item.streaming} />;
     case 'text':
       return (
-        <div class="agent-text">
+        <div class="agent-text" id={`step-${item.key.split('/')[0]}`}>
           <Markdown text={item.content} />
           {item.incomplete && <p class="hint">The message was cut off here.</p>}
+          {!item.streaming && (
+            <div class="hover-actions">
+              <CopyText text={item.content} label="message as Markdown">
+                Copy
+              </CopyText>
+            </div>
+          )}
         </div>
       );
     case 'tool':
-      return <ToolCard call={item.call} />;
+      return <ToolCard call={item.call} turnId={turnId} />;
     case 'event':
-      return <EventView event={item.event} />;
+      return <EventView event={item.event} turnId={turnId} />;
   }
 }
 
 /** Shows nothing for an event that a tool call or the state of the turn shows. */
-function EventView({ event }: { event: Event }) {
+function EventView({ event, turnId }: { event: Event; turnId: string }) {
   switch (event.type) {
     case 'user.message':
       return <UserMessage event={event} />;
@@ -50,7 +73,7 @@ function EventView({ event }: { event: Event }) {
         </Divider>
       );
     default:
-      return isTerminal(event) ? <Receipt event={event} /> : null;
+      return isTerminal(event) ? <Receipt event={event} turnId={turnId} /> : null;
   }
 }
 

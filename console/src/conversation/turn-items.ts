@@ -9,6 +9,23 @@ export type TurnItem =
   | { kind: 'tool'; key: string; call: ToolCall }
   | { kind: 'event'; key: string; event: Event };
 
+/** Changes when what is shown of an item does. Of its stored events none ever changes. */
+export function signatureOf(item: TurnItem): string {
+  switch (item.kind) {
+    case 'thinking':
+      return `${item.content.length} ${item.streaming}`;
+    case 'text':
+      return `${item.content.length} ${item.streaming} ${item.incomplete}`;
+    case 'tool': {
+      const { result, confirmation, waitsFor, questions, progress, turnEnded } = item.call;
+      const asked = questions.map(({ elicitation_id }) => elicitation_id).join();
+      return [result?.id, confirmation?.id, waitsFor?.expires_at, asked, progress?.id, turnEnded].join(' ');
+    }
+    case 'event':
+      return item.event.id;
+  }
+}
+
 export function itemsOf(turn: Turn): TurnItem[] {
   const calls = toolCallsOf(turn.events);
   return [...turn.events.map((event) => itemOf(event, calls)), ...draftItems(turn)];

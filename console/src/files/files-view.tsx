@@ -11,6 +11,7 @@ import { PageHead } from '../parts/page-head.js';
 import { Time } from '../parts/time.js';
 import { UploadForm } from '../parts/upload-form.js';
 import { DownloadButton } from './download-button.js';
+import { FilePreview } from './file-preview.js';
 
 export function FilesView() {
   const { client, uploadClient } = useService();
@@ -72,6 +73,7 @@ function FileRow({ file, onDeleted }: { file: StoredFile; onDeleted: () => void 
       </span>
       <CopyText text={file.id} label={`id of ${file.filename}`} />
       <DownloadButton fileId={file.id} filename={file.filename} />
+      <FilePreview file={file} />
       <ConfirmButton label="Delete" subject={file.filename} question={`Delete ${file.filename}?`} onConfirm={remove} />
     </li>
   );

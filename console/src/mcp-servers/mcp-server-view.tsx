@@ -6,6 +6,7 @@ import { useAnnounce } from '../parts/announcer.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyText } from '../parts/copy-text.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { Icon } from '../parts/icon.js';
 import { PageHead, UnreadPage } from '../parts/page-head.js';
 import { ServerStatus } from '../parts/status.js';
 import { Time } from '../parts/time.js';
@@ -30,8 +31,11 @@ export function McpServerView({ id }: { id: string }) {
   if (server === null) return <UnreadPage title="MCP server" error={error} />;
   return (
     <>
-      <PageHead title={server.name}>
+      <PageHead title={server.name} back="#/mcp-servers">
         <ServerStatus server={server} />
+        <a class="button" href={`#/sessions/new?server=${id}`}>
+          <Icon name="message" /> Try it in a session
+        </a>
         <button disabled={probing.busy} onClick={() => probing.run()}>
           {probing.busy ? 'Connecting …' : 'Probe'}
         </button>

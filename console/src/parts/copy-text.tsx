@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks';
 import { useAnnounce } from './announcer.js';
 
 interface Props {
-  text: string;
+  /** A function, where making the text costs something. */
+  text: string | (() => string);
   /** What it is, for a screen reader: `session id`. */
   label: string;
   /** Shown instead of the text. */
@@ -13,14 +14,14 @@ export function CopyText({ text, label, children }: Props) {
   const [copied, setCopied] = useState(false);
   const announce = useAnnounce();
   const copy = async (): Promise<void> => {
-    await copyText(text);
+    await copyText(typeof text === 'function' ? text() : text);
     setCopied(true);
     announce(`Copied the ${label}`);
     setTimeout(() => setCopied(false), 1_500);
   };
   return (
     <button type="button" class="copy" title={`Copy the ${label}`} onClick={() => void copy()}>
-      <code>{children ?? text}</code>
+      {children ?? <code>{text as string}</code>}
       <span class="visually-hidden">: copy the {label}</span>
       <CopyMark copied={copied} />
     </button>

@@ -1,8 +1,16 @@
 import type { ComponentChildren } from 'preact';
+import { Icon, type IconName } from './icon.js';
 
-export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
+interface Props {
+  title: string;
+  icon?: IconName;
+  children: ComponentChildren;
+}
+
+export function Empty({ title, icon = 'info', children }: Props) {
   return (
     <div class="empty">
+      <Icon name={icon} size={24} />
       <p>
         <strong>{title}</strong>
       </p>

@@ -6,8 +6,19 @@ export function formatNumber(value: number): string {
   return NUMBER.format(value);
 }
 
-/** The exact amount: costs of a turn are fractions of a cent. */
+const SIGNS: Record<string, string> = { USD: '$', EUR: '€', GBP: '£', JPY: '¥' };
+
+/** For reading: cents, and two digits of what is less than a cent. `exactMoney` has every digit. */
 export function formatMoney({ amount, currency }: { amount: string; currency: string }): string {
+  const value = Number(amount);
+  const digits = value === 0 || value >= 0.1 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(value)));
+  const rounded = value.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: Math.max(2, digits) });
+  const sign = SIGNS[currency];
+  return sign === undefined ? `${rounded} ${currency}` : `${sign}${rounded}`;
+}
+
+/** The exact amount: costs of a turn are fractions of a cent. */
+export function exactMoney({ amount, currency }: { amount: string; currency: string }): string {
   return `${amount} ${currency}`;
 }
 
@@ -24,8 +35,13 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-export function formatDateTime(timestamp: string): string {
-  return DATE_TIME.format(new Date(timestamp));
+/** In the time zone of the browser, or in another one. */
+export function formatDateTime(timestamp: string, timeZone?: string): string {
+  const format =
+    timeZone === undefined
+      ? DATE_TIME
+      : new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone });
+  return format.format(new Date(timestamp));
 }
 
 /** "2 minutes ago", "in 3 hours"; a timestamp of this second is "now". */

@@ -1,4 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import type { McpServer, Schedule, Session, Webhook } from '../../../client/src/index.js';
+import { Icon, type IconName } from './icon.js';
 
 const LABELS: Record<Session['status'], string> = {
   IDLE: 'Idle',
@@ -8,27 +10,47 @@ const LABELS: Record<Session['status'], string> = {
   FAILED: 'Failed',
 };
 
+export type Look = 'idle' | 'running' | 'complete' | 'cancelled' | 'failed' | 'waiting';
+
+const ICONS: Record<Look, IconName> = {
+  idle: 'idle',
+  running: 'running',
+  complete: 'done',
+  cancelled: 'cancelled',
+  failed: 'alert',
+  waiting: 'waiting',
+};
+
+export function Status({ look, children }: { look: Look; children: ComponentChildren }) {
+  return (
+    <span class={`status ${look}`}>
+      <Icon name={ICONS[look]} size={14} />
+      <span class="clip">{children}</span>
+    </span>
+  );
+}
+
 export function SessionStatus({ session }: { session: Pick<Session, 'status' | 'required_actions'> }) {
   const { status, required_actions: actions } = session;
   const isBudget = actions.some(({ type }) => type === 'budget');
-  if (isBudget) return <span class="status waiting">Waiting for a larger budget</span>;
-  if (actions.length > 0) return <span class="status waiting">Waiting for an answer</span>;
-  return <span class={`status ${status.toLowerCase()}`}>{LABELS[status]}</span>;
+  if (isBudget) return <Status look="waiting">Waiting for a larger budget</Status>;
+  if (actions.length > 0) return <Status look="waiting">Waiting for an answer</Status>;
+  return <Status look={status.toLowerCase() as Look}>{LABELS[status]}</Status>;
 }
 
 export function ServerStatus({ server }: { server: McpServer }) {
-  if (server.last_connect_error !== null) return <span class="status failed">Not connected</span>;
-  if (server.last_connected_at !== null) return <span class="status complete">Connected</span>;
-  return <span class="status idle">Not used yet</span>;
+  if (server.last_connect_error !== null) return <Status look="failed">Not connected</Status>;
+  if (server.last_connected_at !== null) return <Status look="complete">Connected</Status>;
+  return <Status look="idle">Not used yet</Status>;
 }
 
 export function ScheduleStatus({ schedule: { state, paused_reason: reason } }: { schedule: Schedule }) {
-  if (state === 'active') return <span class="status complete">Active</span>;
-  if (state === 'ended') return <span class="status idle">Ended</span>;
-  return <span class={`status ${reason === null ? 'idle' : 'failed'}`}>Paused</span>;
+  if (state === 'active') return <Status look="complete">Active</Status>;
+  if (state === 'ended') return <Status look="idle">Ended</Status>;
+  return <Status look={reason === null ? 'idle' : 'failed'}>Paused</Status>;
 }
 
 export function WebhookStatus({ webhook }: { webhook: Webhook }) {
-  if (webhook.enabled) return <span class="status complete">Enabled</span>;
-  return <span class={`status ${webhook.disabled_reason === null ? 'idle' : 'failed'}`}>Disabled</span>;
+  if (webhook.enabled) return <Status look="complete">Enabled</Status>;
+  return <Status look={webhook.disabled_reason === null ? 'idle' : 'failed'}>Disabled</Status>;
 }

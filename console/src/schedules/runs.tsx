@@ -4,6 +4,7 @@ import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
 import { formatDateTime } from '../parts/format.js';
 import { LinkRow, ListFrame } from '../parts/list-frame.js';
+import { Status } from '../parts/status.js';
 
 const REASONS: Record<NonNullable<ScheduleRun['reason']>, string> = {
   missed: 'The service was away',
@@ -43,18 +44,14 @@ function Run({ run }: { run: ScheduleRun }) {
     return (
       <li class="row">
         <span class="row-title">{time}</span>
-        <span class="status idle">Skipped</span>
+        <Status look="idle">Skipped</Status>
         <span class="hint">{run.reason !== null && REASONS[run.reason]}</span>
       </li>
     );
   }
   return (
     <LinkRow href={`#/sessions/${run.session_id}`} title={time}>
-      {run.started_at === null ? (
-        <span class="status waiting">Waiting</span>
-      ) : (
-        <span class="status complete">Started</span>
-      )}
+      {run.started_at === null ? <Status look="waiting">Waiting</Status> : <Status look="complete">Started</Status>}
       <span class="hint">{run.session_id}</span>
     </LinkRow>
   );

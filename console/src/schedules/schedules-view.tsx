@@ -39,7 +39,7 @@ function ScheduleRow({ schedule }: { schedule: Schedule }) {
       <ScheduleStatus schedule={schedule} />
       <span class="hint">
         {timingText(schedule)}
-        {next !== undefined && ` · next ${formatDateTime(next)}`}
+        {next !== undefined && ` · next ${formatDateTime(next, schedule.timezone)} there`}
       </span>
     </LinkRow>
   );

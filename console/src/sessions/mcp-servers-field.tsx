@@ -53,8 +53,9 @@ interface ToolPermissionsProps {
 }
 
 function ToolPermissions({ server, asking, onChange }: ToolPermissionsProps) {
-  const { all, names } = asking;
-  const summary = all ? 'asks before every call' : names.length > 0 ? `asks before ${names.length}` : 'runs all';
+  const { all, names, elicitation } = asking;
+  const permissions = all ? 'asks before every call' : names.length > 0 ? `asks before ${names.length}` : 'runs all';
+  const summary = elicitation ? `${permissions}, may ask you` : permissions;
   return (
     <details>
       <summary>
@@ -75,6 +76,12 @@ function ToolPermissions({ server, asking, onChange }: ToolPermissionsProps) {
             onChange={(selected) => onChange({ ...asking, names: selected })}
           />
         )}
+        <Checkbox
+          label="may ask you questions"
+          hint="during a call, with a form or an address"
+          checked={asking.elicitation}
+          onChange={(elicitation) => onChange({ ...asking, elicitation })}
+        />
       </fieldset>
     </details>
   );

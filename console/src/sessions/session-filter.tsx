@@ -1,79 +1,110 @@
-import type { SessionFilter } from '../../../client/src/index.js';
-import { Checkbox } from '../parts/fields.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Icon } from '../parts/icon.js';
+import { CHIPS, type ListQuery } from './session-query.js';
 
-const STATUSES = ['IDLE', 'RUNNING', 'COMPLETE', 'CANCELLED', 'FAILED'] as const;
+const TYPING_PAUSE_MS = 200;
 
 interface Props {
-  filter: SessionFilter;
-  onChange: (filter: SessionFilter) => void;
+  query: ListQuery;
+  onChange: (change: Partial<ListQuery>) => void;
 }
 
-export function SessionFilterFields({ filter, onChange }: Props) {
+export function SessionFilterFields({ query, onChange }: Props) {
   return (
-    <form
-      class="filters"
-      aria-label="Filter"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const fields = new FormData(event.currentTarget);
-        const [text, from, to] = ['metadata', 'from', 'to'].map((name) => (fields.get(name) as string).trim());
-        const { metadata: _, created_after: _from, created_before: _to, ...others } = filter;
-        onChange({
-          ...others,
-          ...(text && { metadata: pairOf(text) }),
-          ...(from && { created_after: new Date(midnight(from).getTime() - 1).toISOString() }),
-          ...(to && { created_before: midnight(to, 1).toISOString() }),
-        });
-      }}
-    >
-      <label>
-        <span>Status </span>
-        <select
-          value={filter.status ?? ''}
-          onChange={(event) => {
-            const { status: _, ...others } = filter;
-            const status = STATUSES.find((name) => name === event.currentTarget.value);
-            onChange(status === undefined ? others : { ...others, status });
-          }}
-        >
-          <option value="">Any</option>
-          {STATUSES.map((status) => (
-            <option key={status}>{status}</option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span>Metadata </span>
-        <input name="metadata" placeholder="key=value" pattern="[^=]+=.*" title="key=value" />
-      </label>
-      <label>
-        <span>Created from </span>
-        <input name="from" type="date" />
-      </label>
-      <label>
-        <span>to </span>
-        <input name="to" type="date" />
-      </label>
-      <Checkbox
-        label="Waiting for an answer"
-        checked={filter.requires_action === true}
-        onChange={(checked) => {
-          const { requires_action: _, ...others } = filter;
-          onChange(checked ? { ...others, requires_action: true } : others);
-        }}
-      />
-      <button>Apply</button>
-    </form>
+    <div class="filters">
+      <SearchField text={query.q} onChange={(q) => onChange({ q })} />
+      <div class="chips" role="group" aria-label="Show">
+        {CHIPS.map(({ id, label }) => (
+          <button key={id} class="chip" aria-pressed={query.show === id} onClick={() => onChange({ show: id })}>
+            {label}
+          </button>
+        ))}
+      </div>
+      <div class="chips">
+        <MoreFilters key={`${query.metadata} ${query.from} ${query.to}`} query={query} onChange={onChange} />
+        {query.metadata !== '' && <Given text={query.metadata} onRemove={() => onChange({ metadata: '' })} />}
+        {(query.from !== '' || query.to !== '') && (
+          <Given
+            text={`created ${query.from === '' ? '' : `from ${query.from}`} ${query.to === '' ? '' : `to ${query.to}`}`}
+            onRemove={() => onChange({ from: '', to: '' })}
+          />
+        )}
+      </div>
+    </div>
   );
 }
 
-/** The begin of a day of the reader's, or of one of the days after it. */
-function midnight(day: string, daysLater = 0): Date {
-  const [year, month, date] = day.split('-').map(Number) as [number, number, number];
-  return new Date(year, month - 1, date + daysLater);
+function SearchField({ text, onChange }: { text: string; onChange: (text: string) => void }) {
+  const [typed, setTyped] = useState(text);
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (
+    <label class="search">
+      <Icon name="search" />
+      <span class="visually-hidden">Search sessions by their first message</span>
+      <input
+        type="search"
+        value={typed}
+        maxLength={200}
+        placeholder="Search first messages"
+        onInput={(event) => {
+          const next = event.currentTarget.value;
+          setTyped(next);
+          clearTimeout(timer.current);
+          timer.current = window.setTimeout(() => onChange(next), TYPING_PAUSE_MS);
+        }}
+        onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
+      />
+      <kbd>/</kbd>
+    </label>
+  );
 }
 
-function pairOf(text: string): Record<string, string> {
-  const at = text.indexOf('=');
-  return { [text.slice(0, at)]: text.slice(at + 1) };
+function Given({ text, onRemove }: { text: string; onRemove: () => void }) {
+  return (
+    <button class="chip" aria-pressed="true" onClick={onRemove}>
+      {text} <Icon name="close" size={12} />
+      <span class="visually-hidden">: remove the filter</span>
+    </button>
+  );
+}
+
+function MoreFilters({ query, onChange }: Props) {
+  return (
+    <details class="picker below">
+      <summary class="chip">
+        <Icon name="plus" size={14} /> Filter
+      </summary>
+      <form
+        class="popover form"
+        aria-label="More filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const fields = new FormData(event.currentTarget);
+          const [metadata, from, to] = ['metadata', 'from', 'to'].map((name) => (fields.get(name) as string).trim());
+          onChange({ metadata: metadata!, from: from!, to: to! });
+        }}
+      >
+        <label class="field">
+          <span>Metadata</span>
+          <input
+            name="metadata"
+            placeholder="key=value"
+            pattern="[^=]+=.*"
+            title="key=value"
+            defaultValue={query.metadata}
+          />
+        </label>
+        <label class="field">
+          <span>Created from</span>
+          <input name="from" type="date" defaultValue={query.from} />
+        </label>
+        <label class="field">
+          <span>to</span>
+          <input name="to" type="date" defaultValue={query.to} />
+        </label>
+        <button class="primary">Apply</button>
+      </form>
+    </details>
+  );
 }

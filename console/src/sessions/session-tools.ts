@@ -1,15 +1,18 @@
 import type { McpServer, SessionTool } from '../../../client/src/index.js';
+import { exactText } from '../../../src/platform/exact-json.js';
 
 /** Which tools of a server wait for a person's answer before they run. */
 export interface Asking {
   /** Every tool, also those that the server adds later. */
   all: boolean;
   names: string[];
+  /** The server may ask the person while a call runs. */
+  elicitation: boolean;
 }
 
 export type AskingByServer = Record<string, Asking>;
 
-export const ASK_NOTHING: Asking = { all: false, names: [] };
+export const ASK_NOTHING: Asking = { all: false, names: [], elicitation: false };
 
 /** The names of a server's tools that agents see. */
 export function offeredTools({ tools, allowed_tools: allowed }: McpServer): string[] {
@@ -19,11 +22,18 @@ export function offeredTools({ tools, allowed_tools: allowed }: McpServer): stri
 /** A session's `tools`. A server whose tools all run without asking needs no entry. */
 export function sessionTools(serverIds: string[], asking: AskingByServer, custom: SessionTool[]): SessionTool[] {
   const toolsets = serverIds.flatMap((id): SessionTool[] => {
-    const { all, names } = asking[id] ?? ASK_NOTHING;
+    const { all, names, elicitation } = asking[id] ?? ASK_NOTHING;
+    if (!all && names.length === 0 && !elicitation) return [];
     const ask = { permission_policy: { type: 'always_ask' as const } };
-    if (all) return [{ type: 'mcp_toolset', mcp_server_id: id, default_config: ask }];
-    if (names.length === 0) return [];
-    return [{ type: 'mcp_toolset', mcp_server_id: id, configs: names.map((name) => ({ name, ...ask })) }];
+    return [
+      {
+        type: 'mcp_toolset',
+        mcp_server_id: id,
+        ...(all && { default_config: ask }),
+        ...(!all && names.length > 0 && { configs: names.map((name) => ({ name, ...ask })) }),
+        ...(elicitation && { elicitation }),
+      },
+    ];
   });
   return [...toolsets, ...custom];
 }
@@ -34,4 +44,27 @@ export function parseCustomTools(json: string): SessionTool[] {
   const given = JSON.parse(json) as unknown;
   const tools = Array.isArray(given) ? given : [given];
   return tools.map((tool) => ({ type: 'custom', ...(tool as object) }) as SessionTool);
+}
+
+/** What a session's `tools` say of each server: the form that gives the same tools. */
+export function askingOf(tools: readonly SessionTool[]): AskingByServer {
+  return Object.fromEntries(
+    tools.flatMap((tool) => {
+      if (tool.type !== 'mcp_toolset') return [];
+      const { mcp_server_id: id, default_config: all, configs = [], elicitation = false } = tool;
+      const asks = configs.filter(({ permission_policy: policy }) => policy.type === 'always_ask');
+      const isAll = all?.permission_policy.type === 'always_ask';
+      return [[id, { all: isAll, names: asks.map(({ name }) => name), elicitation }]];
+    }),
+  );
+}
+
+/** The custom tools as the form takes them; empty without any. */
+export function customToolsOf(tools: readonly SessionTool[]): string {
+  const custom = tools.flatMap((tool) => {
+    if (tool.type !== 'custom') return [];
+    const { type: _, ...fields } = tool;
+    return [fields];
+  });
+  return custom.length === 0 ? '' : exactText(custom, 2);
 }

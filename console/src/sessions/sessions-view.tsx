@@ -1,45 +1,94 @@
-import { useState } from 'preact/hooks';
-import type { SessionFilter, Session } from '../../../client/src/index.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { Empty } from '../parts/empty.js';
-import { LinkRow, ListFrame } from '../parts/list-frame.js';
+import { ErrorNote } from '../parts/error-note.js';
+import { Icon } from '../parts/icon.js';
 import { PageHead } from '../parts/page-head.js';
-import { SessionStatus } from '../parts/status.js';
-import { Time } from '../parts/time.js';
+import { replaceQuery } from '../route.js';
 import { SessionFilterFields } from './session-filter.js';
+import { filterOf, isFiltered, readQuery } from './session-query.js';
+import { SessionTable } from './session-table.js';
 
-export function SessionsView() {
+const PAGE = 100;
+const REFRESH_INTERVAL_MS = 10_000;
+
+export function SessionsView({ query: given }: { query: URLSearchParams }) {
   const client = useClient();
-  const [filter, setFilter] = useState<SessionFilter>({});
+  const [query, setQuery] = useState(() => readQuery(given));
+  // A link to another filter, opened in this view.
+  const address = useRef(given.toString());
+  if (address.current !== given.toString()) {
+    address.current = given.toString();
+    setQuery(readQuery(given));
+  }
+  useEffect(() => replaceQuery({ ...query }), [query]);
+  const filter = filterOf(query);
   const list = useList(
-    (cursor, signal) => client.listSessions({ cursor, limit: 50, ...filter }, { signal }),
-    [client, filter],
+    (cursor, signal) => client.listSessions({ cursor, limit: PAGE, ...filter }, { signal }),
+    [client, JSON.stringify(filter)],
   );
+  useRefresh(list.items !== null && list.items.length <= PAGE && !list.busy, list.reload);
+  const { items, error } = list;
   return (
     <>
       <PageHead title="Sessions">
         <button onClick={list.reload} disabled={list.busy}>
-          Refresh
+          <Icon name="refresh" /> Refresh
         </button>
         <a class="button primary" href="#/sessions/new">
-          New session
+          <Icon name="plus" /> New session
         </a>
       </PageHead>
-      <SessionFilterFields filter={filter} onChange={setFilter} />
-      <ListFrame
-        list={list}
-        label="Sessions"
-        empty={Object.keys(filter).length > 0 ? <NothingFound /> : <NoSessions />}
-        row={(session) => <SessionRow key={session.id} session={session} />}
-      />
+      <SessionFilterFields query={query} onChange={(change) => setQuery((before) => ({ ...before, ...change }))} />
+      <ErrorNote error={error} />
+      {error !== null && (
+        <button type="button" class="self-start" onClick={list.reload}>
+          Try again
+        </button>
+      )}
+      {items === null && error === null && <TableSkeleton />}
+      {items?.length === 0 && (isFiltered(query) ? <NothingFound /> : <NoSessions />)}
+      {items !== null && items.length > 0 && (
+        <SessionTable
+          sessions={items}
+          order={query.order === 'created' ? 'created' : 'activity'}
+          busy={list.busy}
+          hasMore={list.hasMore}
+          onOrder={(order) => setQuery((before) => ({ ...before, order: order === 'created' ? 'created' : '' }))}
+          onMetadata={(metadata) => setQuery((before) => ({ ...before, metadata }))}
+          onEnd={list.loadMore}
+        />
+      )}
     </>
+  );
+}
+
+/** Looks for changes while only the first page is shown: longer lists would lose the reader's place. */
+function useRefresh(active: boolean, reload: () => void): void {
+  useEffect(() => {
+    if (!active) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) reload();
+    }, REFRESH_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, [active, reload]);
+}
+
+function TableSkeleton() {
+  return (
+    <div class="skeleton" role="status">
+      <span class="visually-hidden">Loading …</span>
+      {Array.from({ length: 8 }, (_, index) => (
+        <span key={index} />
+      ))}
+    </div>
   );
 }
 
 function NoSessions() {
   return (
-    <Empty title="There are no sessions yet">
+    <Empty title="There are no sessions yet" icon="sessions">
       A session is a conversation with an agent. <a href="#/sessions/new">Start the first one</a>
     </Empty>
   );
@@ -47,32 +96,9 @@ function NoSessions() {
 
 function NothingFound() {
   return (
-    <Empty title="No session matches">
-      A session waits for an answer when its agent calls a tool that asks first, or a tool of yours.
+    <Empty title="No session matches" icon="search">
+      The search looks into the first 120 characters of the first message. A session waits for an answer when its agent
+      calls a tool that asks first, or a tool of yours.
     </Empty>
-  );
-}
-
-/** A session in the list. `metadata.title` or its first message names it, the other pairs stand beside it. */
-function SessionRow({ session }: { session: Session }) {
-  const { title, ...others } = session.metadata;
-  return (
-    <LinkRow href={`#/sessions/${session.id}`} title={title ?? session.preview ?? session.id}>
-      <SessionStatus session={session} />
-      <span class="hint">
-        {session.model_id} · <Time at={session.updated_at} />
-      </span>
-      {session.queue.length > 0 && (
-        <span class="tag">
-          {session.queue.length} {session.queue.state === 'held' ? 'held' : 'waiting'}
-        </span>
-      )}
-      {title !== undefined && session.preview !== null && <span class="row-more hint">{session.preview}</span>}
-      {Object.entries(others).map(([key, value]) => (
-        <span key={key} class="tag">
-          {key}: {value}
-        </span>
-      ))}
-    </LinkRow>
   );
 }

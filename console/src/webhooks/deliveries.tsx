@@ -8,6 +8,7 @@ import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { formatDuration } from '../parts/format.js';
 import { ListFrame } from '../parts/list-frame.js';
+import { Status } from '../parts/status.js';
 import { Time } from '../parts/time.js';
 
 const REFRESH_INTERVAL_MS = 3_000;
@@ -71,7 +72,7 @@ function DeliveryRow({ webhookId, delivery, onRetried }: Props) {
   return (
     <li class="row">
       <span class="row-title">{type}</span>
-      <span class={`status ${style}`}>{label}</span>
+      <Status look={style}>{label}</Status>
       <span class="hint">
         <Time at={delivery.created_at} />
         {next !== null && (
@@ -81,6 +82,11 @@ function DeliveryRow({ webhookId, delivery, onRetried }: Props) {
           </>
         )}
       </span>
+      {delivery.session_id !== null && (
+        <a href={`#/sessions/${delivery.session_id}${delivery.turn_id === null ? '' : `?turn=${delivery.turn_id}`}`}>
+          its turn
+        </a>
+      )}
       <CopyText text={id} label="delivery id" />
       <button class="quiet" disabled={retrying.busy} onClick={() => retrying.run()}>
         Send again
@@ -88,7 +94,7 @@ function DeliveryRow({ webhookId, delivery, onRetried }: Props) {
       </button>
       <ErrorNote error={retrying.error} />
       {attempts.length > 0 && (
-        <details class="row-more">
+        <details class="row-more" open={state !== 'delivered'}>
           <summary>{attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`}</summary>
           <ul>
             {attempts.map(({ at, status, error, duration_ms: ms }) => (

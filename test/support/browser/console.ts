@@ -18,7 +18,7 @@ export async function openBrowser(service: { url: string; key: string }): Promis
   let offences: string[] = [];
   return {
     async open(path = '/sessions', { key = service.key, ...options } = {}) {
-      const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
+      const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
       const page = await context.newPage();
       page.setDefaultTimeout(20_000);
       page.on('pageerror', (error) => offences.push(error.message));

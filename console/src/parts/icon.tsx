@@ -1,0 +1,92 @@
+import {
+  Bot,
+  CalendarClock,
+  ChartColumn,
+  Check,
+  ChevronRight,
+  CircleAlert,
+  CircleCheck,
+  CircleDashed,
+  CircleSlash,
+  Clock,
+  Code,
+  Copy,
+  Cpu,
+  Ellipsis,
+  ExternalLink,
+  FileText,
+  Hourglass,
+  Inbox,
+  Info,
+  Link,
+  LoaderCircle,
+  LogOut,
+  MessageSquare,
+  MessagesSquare,
+  Monitor,
+  Moon,
+  PanelRight,
+  Plug,
+  Plus,
+  RefreshCw,
+  Search,
+  Sparkles,
+  Sun,
+  Timer,
+  Webhook,
+  Wrench,
+  X,
+  type IconNode,
+} from 'lucide';
+import { h } from 'preact';
+
+const ICONS = {
+  agent: Bot,
+  alert: CircleAlert,
+  cancelled: CircleSlash,
+  check: Check,
+  clock: Clock,
+  close: X,
+  code: Code,
+  copy: Copy,
+  dark: Moon,
+  done: CircleCheck,
+  external: ExternalLink,
+  file: FileText,
+  idle: CircleDashed,
+  inbox: Inbox,
+  info: Info,
+  light: Sun,
+  link: Link,
+  message: MessageSquare,
+  model: Cpu,
+  more: Ellipsis,
+  next: ChevronRight,
+  panel: PanelRight,
+  plus: Plus,
+  refresh: RefreshCw,
+  running: LoaderCircle,
+  schedule: CalendarClock,
+  search: Search,
+  server: Plug,
+  sessions: MessagesSquare,
+  signOut: LogOut,
+  skill: Sparkles,
+  system: Monitor,
+  timeline: Timer,
+  tool: Wrench,
+  usage: ChartColumn,
+  waiting: Hourglass,
+  webhook: Webhook,
+} as const satisfies Record<string, IconNode>;
+
+export type IconName = keyof typeof ICONS;
+
+/** Beside a text, which says the same: nothing for a screen reader. */
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return (
+    <svg class={`icon icon-${name}`} width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
+      {ICONS[name].map(([tag, attributes], index) => h(tag, { key: index, ...attributes }))}
+    </svg>
+  );
+}
