@@ -11,7 +11,7 @@ import { toMessages } from './messages.js';
 import { MIN_ANSWER, toRequest, withAnswerRoom } from './request.js';
 import { shortenNewestStep, shortenOlderSteps, type PromptDeps } from './shorten-steps.js';
 import { estimate, estimateRequest, requestTokens, type CountTokens } from './tokens.js';
-import { toolAliases } from './aliases.js';
+import type { Aliases } from '../../src/models/aliases.js';
 import { parameterAliases } from './parameter-aliases.js';
 
 /** If a request fills more of the window than this, it is shortened first. The rest is for further steps and answers. */
@@ -35,9 +35,13 @@ export interface BuiltRequest {
   loaded: Pick<RequestContext, 'conversation' | 'bytes'>;
 }
 
-interface BuildOptions {
+export interface BuildOptions {
   entry: ModelEntry;
-  /** The tools that the turn offers, in order. */
+  /** The tools that the turn offers. */
+  offered: readonly ToolDefinition[];
+  /** The names of all of them, also of those whose definitions the model has to find. */
+  aliases: Aliases;
+  /** Those whose definitions the model gets, in order. */
   tools: readonly ToolDefinition[];
   countTokens: CountTokens;
   /** Earlier turns have been summarised for this step already. */
@@ -56,13 +60,11 @@ interface BuildOptions {
 export async function buildRequest(
   deps: PromptDeps,
   loaded: RequestContext,
-  { entry, tools, countTokens, compacted, undercount, outputWithin }: BuildOptions,
+  { entry, offered, aliases, tools, countTokens, compacted, undercount, outputWithin }: BuildOptions,
   signal: AbortSignal,
 ): Promise<BuiltRequest | 'compact' | { tooDear: number }> {
   const { turn } = loaded;
   let { conversation, bytes } = loaded;
-  const aliases = toolAliases(tools.map(({ name }) => name));
-  const toTool = new Map(tools.map(({ name, inputSchema }) => [name, parameterAliases(inputSchema).toTool]));
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
   // An estimate that is wrong by half still leaves the whole output.
   const isTight = (tokens: number): boolean => (outputWithin(2 * tokens) ?? 0) < entry.max_output_tokens;
@@ -99,7 +101,11 @@ export async function buildRequest(
       tokens,
       callOf: ({ name: alias, input }) => {
         const name = aliases.toFull(alias) ?? alias;
-        return { name, input: toTool.get(name)?.(input) ?? input };
+        const tool = offered.find((one) => one.name === name);
+        return {
+          name,
+          input: tool === undefined ? input : parameterAliases(tool.inputSchema).toTool(input),
+        };
       },
       steering: steering.filter(({ step }) => step === null).map(({ id }) => id),
       loaded: { conversation, bytes },

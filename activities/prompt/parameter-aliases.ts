@@ -1,7 +1,7 @@
 import { decodeToken } from '../../src/mcp/json-pointer.js';
 import { mapSubschemas } from '../../src/mcp/subschemas.js';
 import { isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
-import { createAliases } from './aliases.js';
+import { createAliases } from '../../src/models/aliases.js';
 
 /** The parameter names that the Messages API accepts. */
 const PARAMETER_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;

@@ -4,7 +4,7 @@ import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { RequestContext } from '../../src/steps/conversation.js';
 import { systemPrompt } from './system-prompt.js';
-import type { Aliases } from './aliases.js';
+import type { Aliases } from '../../src/models/aliases.js';
 import { parameterAliases } from './parameter-aliases.js';
 
 const MIN_THINKING = 1024;

@@ -1,6 +1,8 @@
 import pLimit from 'p-limit';
 import type { Storage } from '../../src/files/storage.js';
-import { textOf, type AssistantBlock } from '../../src/models/content.js';
+import { textOf, type AssistantBlock, type ResultBlock } from '../../src/models/content.js';
+import { SEARCH_TOOLS } from '../../src/sessions/tools.js';
+import { shortenHits } from '../../src/steps/found-tools.js';
 import type { PastCall, PastStep, PastTurn } from '../../src/steps/past-turn.js';
 import { shortenResult, storeShortenedSteps } from '../../src/steps/shorten-result.js';
 import type { TurnDeps } from '../../src/turns/change-turn.js';
@@ -55,6 +57,8 @@ function planStep(plan: Plan, step: PastStep, keepBytes: number): number {
   let freed = 0;
   for (const call of step.calls) {
     if (call.content === null) continue;
+    // Its names stay, so it can be shortened only once.
+    if (call.name === SEARCH_TOOLS && call.overflowKey !== null) continue;
     const size = Buffer.byteLength(textOf(call.content));
     const isMedia = call.content.some((block) => block.type !== 'text');
     if (size <= keepBytes + SMALL_RESULT_BYTES && !(isMedia && keepBytes === 0)) continue;
@@ -73,12 +77,20 @@ async function carryOut(deps: PromptDeps, turn: PastTurn, { results, contents }:
   const shortened = results.map(({ step, call, keepBytes }) =>
     put(async () => {
       const key = { turnId: turn.id, step, ...call };
-      const short = await shortenResult(deps.storage, key, call.content!, keepBytes, call.overflowKey);
-      return { ...short, step, index: call.index };
+      // What a search has found stays found.
+      const isSearch = call.name === SEARCH_TOOLS && !call.isError;
+      const kept = isSearch ? 0 : keepBytes;
+      const short = await shortenResult(deps.storage, key, call.content!, kept, call.overflowKey);
+      const content = isSearch ? shortenedSearch(call.content!, short.content) : short.content;
+      return { ...short, content, step, index: call.index };
     }),
   );
   await storeShortenedSteps(deps, turn.id, { results: await Promise.all(shortened), contents });
   return true;
+}
+
+function shortenedSearch(content: ResultBlock[], note: ResultBlock[]): ResultBlock[] {
+  return [{ type: 'text', text: shortenHits(textOf(content), textOf(note)) }];
 }
 
 /** Thinking is not shortened: it is signed, and the API accepts it only unchanged. */

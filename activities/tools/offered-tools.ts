@@ -5,6 +5,8 @@ import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
 import { giveOutput } from './built-in/give-output.js';
 import { builtInTools } from './built-in/index.js';
+import { searchToolsTool } from './built-in/search-tools.js';
+import { deferTools, type Deferral, type DeferralLimits } from './deferral.js';
 import { mcpToolsOf, type McpServerTool } from './mcp/names.js';
 import type { BuiltInTool } from './tool.js';
 
@@ -20,33 +22,63 @@ type OfferedTool =
   /** Run by nobody: it ends the turn. */
   | { kind: 'output'; tool: ToolDefinition; repeatable: false };
 
+/** The tools of a turn, the same at each step, and which of them the model must find first. */
+interface TurnTools {
+  /** All that a call may name. */
+  offered: OfferedTool[];
+  deferral: Deferral;
+}
+
 /**
- * The tools of a turn, the same at each step: first the built-in tools, then those of the connected MCP servers in the
- * session's order, then the client's tools, then the one that ends the turn with an output.
+ * First the built-in tools, then those of the connected MCP servers in the session's order, then the client's tools, then
+ * the one that ends the turn with an output.
  */
-export function offeredTools({
-  turn,
-  customTools,
-  outputSchema,
-}: Omit<RequestContext, 'conversation' | 'bytes'>): OfferedTool[] {
+export function offeredTools(
+  { turn, customTools, outputSchema }: Omit<RequestContext, 'conversation' | 'bytes'>,
+  limits: DeferralLimits,
+): TurnTools {
+  const { runnable, deferral } = runnableTools(turn, limits);
   const output = outputSchema === null ? [] : [giveOutput(outputSchema)];
-  return [
-    ...runnableTools(turn),
+  // A session may have a tool of its own whose name was free when it was created.
+  const taken = new Set([...runnable.map(({ tool }) => tool.name), ...output.map(({ name }) => name)]);
+  const offered = [
+    ...runnable,
     ...customTools
-      // A session may have a tool of its own whose name was free when it was created.
-      .filter(({ name }) => !output.some((tool) => tool.name === name))
+      .filter(({ name }) => !taken.has(name))
       .map(
         ({ name, description, input_schema: inputSchema }) =>
           ({ kind: 'custom', tool: { name, description, inputSchema }, repeatable: false }) as const,
       ),
     ...output.map((tool) => ({ kind: 'output', tool, repeatable: false }) as const),
   ];
+  return { offered, deferral };
 }
 
-export function runnableTools(turn: TurnContext): RunnableTool[] {
+export function runnableTools(
+  turn: TurnContext,
+  limits: DeferralLimits,
+): { runnable: RunnableTool[]; deferral: Deferral } {
+  const mcpTools = mcpToolsOf(turn.servers);
+  const deferral = deferTools(mcpTools, turn.toolsets, limits);
+  const builtIn = [...builtInTools(turn), ...(deferral.deferred.size > 0 ? [searchToolsTool(deferral)] : [])];
+  const runnable = [
+    ...builtIn.map((tool) => ({ kind: 'built-in', tool, repeatable: true }) as const),
+    ...mcpTools.map((tool) => ({ kind: 'mcp', tool, repeatable: tool.repeatable }) as const),
+  ];
+  return { runnable, deferral };
+}
+
+/** The definitions that the model gets: a deferred tool is there once it is found, after all others but the output's. */
+export function definitionsOf(
+  { offered, deferral: { deferred } }: TurnTools,
+  found: readonly string[],
+): ToolDefinition[] {
+  const shown = offered.filter(({ kind, tool }) => kind !== 'output' && !deferred.has(tool.name));
+  const output = offered.filter(({ kind }) => kind === 'output');
   return [
-    ...builtInTools(turn).map((tool) => ({ kind: 'built-in', tool, repeatable: true }) as const),
-    ...mcpToolsOf(turn.servers).map((tool) => ({ kind: 'mcp', tool, repeatable: tool.repeatable }) as const),
+    ...shown.map(({ tool }) => tool),
+    ...found.map((name) => deferred.get(name)!),
+    ...output.map(({ tool }) => tool),
   ];
 }
 

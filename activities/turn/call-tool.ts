@@ -5,7 +5,8 @@ import { TurnEndedError } from '../../src/turns/errors.js';
 import { outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
 import { CallPlaces } from '../call-places.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
-import { runnableTools } from '../tools/offered-tools.js';
+import { runnableTools, type RunnableTool } from '../tools/offered-tools.js';
+import { deferralLimits } from './deferral-limits.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import { keepTask } from '../tools/mcp/keep-task.js';
@@ -30,7 +31,7 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
-      const openTask = () => ({ kind: 'task', ...serverOf(turn, call) }) as const;
+      const openTask = () => ({ kind: 'task', ...serverOf(deps, turn, call) }) as const;
       if (call.state === 'task') return openTask();
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (call.action !== null && call.action.state !== 'allowed') {
@@ -95,8 +96,12 @@ async function endedByRestart(
   return 'stored';
 }
 
-function serverOf(turn: TurnContext, call: ToolCallRow): { serverId?: string } {
-  const found = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
+function findTool(deps: ActivityDeps, turn: TurnContext, call: ToolCallRow): RunnableTool | undefined {
+  return runnableTools(turn, deferralLimits(deps, turn)).runnable.find(({ tool: { name } }) => name === call.name);
+}
+
+function serverOf(deps: ActivityDeps, turn: TurnContext, call: ToolCallRow): { serverId?: string } {
+  const found = findTool(deps, turn, call);
   return found?.kind === 'mcp' ? { serverId: found.tool.serverId } : {};
 }
 
@@ -109,7 +114,7 @@ async function resultOf(
   clock: TurnClock | null,
   places: CallPlaces,
 ): ReturnType<typeof runTool> {
-  const tool = runnableTools(turn).find(({ tool: { name } }) => name === call.name);
+  const tool = findTool(deps, turn, call);
   const mayRepeat = tool?.repeatable === true && lostWorkers < MAX_LOST_WORKERS;
   if (call.state === 'started' && call.mayAsk) {
     await storeWithRetries(() => closeElicitations(deps, call.turnId, call, 'lost'), signal);

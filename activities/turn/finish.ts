@@ -4,6 +4,7 @@ import { lastModelFailure, modelOfTurn } from '../../src/steps/last-failure.js';
 import type { TurnOutcome } from '../../src/turns/outcome.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
+import { describeTooLargeTools } from './too-large-tools.js';
 import type { TurnActivities, UnsuccessfulOutcome } from './turn-activities.js';
 
 /** Ends a turn that was cancelled or has failed. A turn that has already ended does not change. */
@@ -19,10 +20,11 @@ async function describeOutcome(deps: ActivityDeps, turnId: string, ending: Unsuc
   const last = await lastModelFailure(deps.db, turnId);
   const failure = last?.type === ending.type ? last : null;
   const lostModel = ending.type === 'model_error' && failure === null ? await describeLostModel(deps, turnId) : null;
+  const tooLarge = ending.type === 'context_too_long' ? await describeTooLargeTools(deps, turnId) : null;
   const outcome = failed(ending.type);
   return {
     ...outcome,
-    message: failure?.message ?? lostModel ?? outcome.message,
+    message: tooLarge ?? failure?.message ?? lostModel ?? outcome.message,
     retryable: failure?.retryable ?? outcome.retryable,
   };
 }

@@ -9,13 +9,18 @@ import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { countTokens, type ModelClient } from '../model/clients.js';
 import { sendFor } from '../model/send.js';
-import { buildRequest } from '../prompt/build-request.js';
+import { buildRequest, type BuildOptions } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
 import { budgetOf, budgetReached } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import type { BudgetReached } from './turn-activities.js';
-import { offeredTools, permissionsOf } from '../tools/offered-tools.js';
+import { definitionBytes } from '../tools/deferral.js';
+import { definitionsOf, offeredTools, permissionsOf } from '../tools/offered-tools.js';
+import { deferralLimits } from './deferral-limits.js';
+import { toolAliases } from '../../src/models/aliases.js';
+import type { TurnContext } from '../../src/steps/context.js';
+import { foundTools, loadFound } from '../../src/steps/found-tools.js';
 
 export interface StepInput {
   turnId: string;
@@ -75,7 +80,8 @@ export async function prepareCall(
     sessionId === undefined ? null : deps.conversations.find(sessionId),
   );
   const { turn } = loaded;
-  const offered = offeredTools(loaded);
+  const tools = offeredTools(loaded, deferralLimits(deps, turn));
+  const { offered } = tools;
   const permissions = permissionsOf(turn, offered);
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
   const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
@@ -85,7 +91,7 @@ export async function prepareCall(
   const model = deps.models.getOrFail(turn.modelId);
   const options = {
     entry: model.entry,
-    tools: offered.map(({ tool }) => tool),
+    ...(await toolOptions(deps, turn, tools)),
     countTokens: (request: ModelRequest) => countTokens(model, request, signal),
     compacted,
     undercount,
@@ -109,4 +115,22 @@ export async function prepareCall(
     steering: { mayWait: turn.hasWaiting, ids: built.steering },
     loaded: built.loaded,
   };
+}
+
+/** What a request needs to know of the turn's tools. */
+async function toolOptions(
+  { db }: Pick<ActivityDeps, 'db'>,
+  turn: TurnContext,
+  tools: ReturnType<typeof offeredTools>,
+): Promise<Pick<BuildOptions, 'offered' | 'aliases' | 'tools'>> {
+  const offered = tools.offered.map(({ tool }) => tool);
+  const aliases = toolAliases(offered.map(({ name }) => name));
+  const { deferred, maxBytes } = tools.deferral;
+  if (deferred.size === 0) return { offered, aliases, tools: definitionsOf(tools, []) };
+  const bytesOf = (name: string): number | undefined => {
+    const tool = deferred.get(name);
+    return tool && definitionBytes(tool);
+  };
+  const rules = { bytesOf, toFull: aliases.toFull, maxBytes, turn: turn.number };
+  return { offered, aliases, tools: definitionsOf(tools, foundTools(await loadFound(db, turn), rules)) };
 }

@@ -84,6 +84,8 @@ export const WORKER = {
   FALLBACK_AFTER_SECONDS: { type: 'number', default: 30, minimum: 0,
     description: 'the same while the session has another model in `fallback_model_ids`: then its turn continues with that model' },
   MODEL_IDLE_SECONDS: { ...seconds, default: 90, description: 'idle timeout of a model' },
+  TOOL_DEFINITION_TOKENS: { type: 'integer', default: 20_000, minimum: 0, maximum: 10_000_000,
+    description: "the tools of a turn's MCP servers whose definitions take more than this, by the service's estimate, or more than a tenth of the model's window, are found by search ([mcp.md](mcp.md#many-tools)); 0: only where a session asks for it" },
   TOOL_TIMEOUT_SECONDS: { ...seconds, default: 300, description: 'idle timeout of a tool' },
   WEBHOOK_DELIVERIES: { ...onOff, default: 'on',
     description: '`off`: this worker runs turns but delivers no webhooks; at least one worker of the task queue must deliver' },

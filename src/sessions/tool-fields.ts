@@ -59,6 +59,13 @@ const sessionToolSchema = {
           type: 'boolean',
           description: 'The server may ask questions while a call runs; default false.',
         },
+        defer: {
+          $id: 'ToolDeferral',
+          type: 'string',
+          enum: ['auto', 'always', 'never'],
+          description:
+            'Whether the agent has to find the tools of this server by search before it sees their definitions. `auto`, the default: if the tools of the session’s servers are too large together. `always`: in any case. `never`: it always sees them.',
+        },
       },
       required: ['type', 'mcp_server_id'],
       additionalProperties: false,

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { buildRequest, type BuiltRequest } from '../../activities/prompt/build-request.js';
 import { offeredTools } from '../../activities/tools/offered-tools.js';
+import { toolAliases } from '../../src/models/aliases.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
@@ -31,9 +32,11 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const log = createLogger('silent', 'test');
       const deps = { db, storage: files.storage, log, notifier: new Notifier(db, log) };
       const loaded = await loadConversation(db, turnId);
-      const tools = offeredTools(loaded).map(({ tool }) => tool);
+      const limits = { toolDefinitionTokens: 0, contextWindow: entry.context_window };
+      const offered = offeredTools(loaded, limits).offered.map(({ tool }) => tool);
+      const tools = { offered, aliases: toolAliases(offered.map(({ name }) => name)), tools: offered };
       const countTokens = async (): Promise<null> => null;
-      const options = { entry, tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };
+      const options = { entry, ...tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };
       const built = await buildRequest(deps, loaded, options, new AbortController().signal);
       return built === 'compact' || 'tooDear' in built
         ? built

@@ -4,6 +4,7 @@ import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers
 /** A tool of an MCP server under its full name, `mcp__<server>__<tool>`. */
 export interface McpServerTool extends ToolDefinition {
   serverId: string;
+  serverName: string;
   /** The server's own name of the tool. */
   toolName: string;
   /** A call may be sent again (`readOnlyHint`, `idempotentHint`). */
@@ -25,19 +26,21 @@ export interface ToolSource {
  * fixed, so that requests stay the same for the prompt cache.
  */
 export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
-  return servers.flatMap((server) =>
-    server.tools
-      .filter((tool) => server.offeredTools?.includes(tool.name) ?? true)
+  return servers.flatMap((server) => {
+    const offered = server.offeredTools === null ? null : new Set(server.offeredTools);
+    return server.tools
+      .filter((tool) => offered?.has(tool.name) ?? true)
       .map((tool) => ({
         name: mcpToolName(server.name, tool.name),
         description: tool.description,
         inputSchema: tool.input_schema,
         serverId: server.id,
+        serverName: server.name,
         toolName: tool.name,
         repeatable: tool.annotations !== undefined,
         mayBeTask: tool.task_support !== undefined,
-      })),
-  );
+      }));
+  });
 }
 
 /** `mcp__<server>__<tool>`. Server names have no underscore, so the name can be split again. */

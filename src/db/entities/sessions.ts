@@ -13,6 +13,8 @@ export interface McpToolset {
   configs?: { name: string; permission_policy: PermissionPolicy }[];
   /** The server may ask the person while a call runs (contract.md §11). */
   elicitation?: boolean;
+  /** Whether the model has to find the tools (contract.md §19); `auto` if not given. */
+  defer?: 'auto' | 'always' | 'never';
 }
 
 /** A tool that the client runs (contract.md §6). */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { toolAliases } from '../../../activities/prompt/aliases.js';
+import { toolAliases } from '../../../src/models/aliases.js';
 
 const API_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 

@@ -30,6 +30,7 @@ describe('the tools of MCP servers in model requests', () => {
         description: 'a!',
         inputSchema: { type: 'object' },
         serverId: 'mcp_s',
+        serverName: 's',
         toolName: 'a',
         repeatable: false,
         mayBeTask: false,

@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import { deferTools, definitionBytes } from '../../../activities/tools/deferral.js';
+import { searchTools } from '../../../activities/tools/search.js';
+import type { McpServerTool } from '../../../activities/tools/mcp/names.js';
+import type { McpToolset } from '../../../src/db/entities/sessions.js';
+import { foundTools, formatHits, namesOfHits, shortenHits } from '../../../src/steps/found-tools.js';
+import { manyServerTools, TASKS } from '../../support/many-tools.js';
+
+const tool = (serverName: string, toolName: string, description = '', properties: object = {}): McpServerTool => ({
+  ...{ name: `mcp__${serverName}__${toolName}`, description, inputSchema: { type: 'object', properties } },
+  ...{ serverId: `id_${serverName}`, serverName, toolName, repeatable: false, mayBeTask: false },
+});
+
+describe('the search for tools', () => {
+  const named = (tools: McpServerTool[], query: string): string[] =>
+    searchTools(tools, query).map(({ toolName, serverName }) => `${serverName}.${toolName}`);
+
+  it('finds the right one of 2,500 tools among its first five hits, for at least 45 of 50 tasks', () => {
+    const tools = manyServerTools();
+    expect(tools).to.have.length(2500);
+    expect(TASKS).to.have.length(50);
+    const missed = TASKS.filter(([query, right]) => {
+      const first = searchTools(tools, query).slice(0, 5);
+      return !first.some(({ name }) => name === right);
+    });
+    expect(50 - missed.length, JSON.stringify(missed)).to.be.at.least(45);
+  });
+
+  it('looks into names, servers, descriptions and arguments, whatever the case', () => {
+    const tools = [
+      tool('mail', 'send', 'Sends a letter.'),
+      tool('crm', 'add', 'Adds a person.', { postal_code: {} }),
+      tool('Letters', 'look'),
+      tool('web', 'get_letter'),
+    ];
+    expect(named(tools, 'LETTER')).to.deep.equal(['web.get_letter', 'mail.send', 'Letters.look']);
+    expect(named(tools, 'postal')).to.deep.equal(['crm.add']);
+    expect(named(tools, 'nothing')).to.deep.equal([]);
+    expect(named(tools, '?!')).to.deep.equal([]);
+  });
+
+  it('puts more different words first, then hits in the name, then the order of the turn', () => {
+    const tools = [
+      tool('a', 'one', 'Reads the weather of a city.'),
+      tool('b', 'weather', 'Tells it.'),
+      tool('c', 'city_weather', 'Tells it.'),
+      tool('d', 'two', 'Reads the weather.'),
+    ];
+    expect(named(tools, 'weather city weather weather')).to.deep.equal([
+      'c.city_weather',
+      'a.one',
+      'b.weather',
+      'd.two',
+    ]);
+    expect(named(tools, 'weather')).to.deep.equal(['b.weather', 'c.city_weather', 'a.one', 'd.two']);
+  });
+
+  it('gives the tools first whose own or full name is the query', () => {
+    const tools = [tool('a', 'get_issue_list_all', 'Get issue, list.'), tool('b', 'get_issue'), tool('c', 'get_issue')];
+    expect(named(tools, 'get_issue').slice(0, 2)).to.deep.equal(['b.get_issue', 'c.get_issue']);
+    expect(named(tools, ' MCP__c__get_issue ')[0]).to.equal('c.get_issue');
+  });
+
+  it('cuts words at everything but letters and digits', () => {
+    const tools = [tool('a', 'größe'), tool('b', 'v2')];
+    expect(named(tools, 'GRÖSSE,größe/')).to.deep.equal(['a.größe']);
+    expect(named(tools, 'v2.0')).to.deep.equal(['b.v2']);
+  });
+});
+
+describe('the tools that are deferred', () => {
+  const tools = [tool('a', 'one', 'x'.repeat(3000)), tool('b', 'two', 'x'.repeat(3000)), tool('c', 'three', 'x')];
+  const bytes = tools.reduce((sum, each) => sum + definitionBytes(each), 0);
+  const deferred = (tokens: number, contextWindow = 1e9, modes: Record<string, McpToolset['defer']> = {}): string[] => {
+    const toolsets = Object.entries(modes).map(([name, defer]) => ({
+      ...({ type: 'mcp_toolset', mcp_server_id: `id_${name}`, defer } as const),
+    }));
+    const limits = { toolDefinitionTokens: tokens, contextWindow };
+    return [...deferTools(tools, toolsets, limits).deferred.values()].map(({ toolName }) => toolName);
+  };
+
+  it('are all or none, by the number of tokens or by a tenth of the window, whichever is less', () => {
+    const fits = Math.ceil(bytes / 3.5);
+    expect(deferred(fits)).to.deep.equal([]);
+    expect(deferred(fits - 1)).to.deep.equal(['one', 'two', 'three']);
+    expect(deferred(20_000, fits * 10)).to.deep.equal([]);
+    expect(deferred(20_000, fits * 10 - 20)).to.deep.equal(['one', 'two', 'three']);
+    expect(deferred(0, 10)).to.deep.equal([]);
+  });
+
+  it('are chosen by defer: the tools of never and always do not count', () => {
+    expect(deferred(1000, 1e9, { a: 'never' })).to.deep.equal([]);
+    expect(deferred(500, 1e9, { a: 'never' })).to.deep.equal(['two', 'three']);
+    expect(deferred(1000, 1e9, { a: 'always', c: 'auto' })).to.deep.equal(['one']);
+    expect(deferred(0, 10, { c: 'always' })).to.deep.equal(['three']);
+  });
+});
+
+describe('the tools that are found', () => {
+  const hits = (...names: string[]): string =>
+    formatHits(
+      names.map((name) => ({ name, description: 'Does it.' })),
+      9,
+    );
+  const search = (turn: number, step: number, ...names: string[]) => ({
+    turn,
+    last: [step, 0] as [number, number],
+    called: null,
+    result: hits(...names),
+  });
+  const call = (turn: number, step: number, called: string) => ({
+    turn,
+    last: [step, 0] as [number, number],
+    called,
+    result: null,
+  });
+  const sizes: Record<string, number> = { a: 10, b: 10, c: 10, d: 10 };
+  const found = (calls: Parameters<typeof foundTools>[0], turn: number, maxBytes = 1000): string[] =>
+    foundTools(calls, { bytesOf: (name) => sizes[name], toFull: (alias) => alias, maxBytes, turn });
+
+  it('are the hits of searches and what was called without one, in the order of finding', () => {
+    const calls = [
+      search(1, 1, 'b', 'a'),
+      call(1, 2, 'a'),
+      call(1, 2, 'c'),
+      call(2, 1, 'not_offered'),
+      search(2, 2, 'd', 'b'),
+    ];
+    expect(found(calls, 2)).to.deep.equal(['b', 'a', 'c', 'd']);
+  });
+
+  it('go back at the start of a turn when they are too large, those first that were not called for longest', () => {
+    const calls = [search(1, 1, 'a', 'b', 'c'), call(1, 2, 'a'), call(2, 1, 'b')];
+    expect(found(calls.slice(0, 2), 1, 20)).to.deep.equal(['a', 'b', 'c']);
+    expect(found(calls.slice(0, 2), 2, 20)).to.deep.equal(['a', 'b']);
+    expect(found([...calls, search(2, 2, 'd')], 2, 20)).to.deep.equal(['a', 'b', 'd']);
+    expect(found([...calls, search(2, 2, 'd')], 3, 20)).to.deep.equal(['b', 'd']);
+    // What went back is found again at the end.
+    expect(found([...calls, search(2, 2, 'd'), search(3, 1, 'a')], 3, 20)).to.deep.equal(['b', 'd', 'a']);
+  });
+
+  it('are read from a result, and from one that was shortened', () => {
+    const text = formatHits(
+      [
+        { name: 'mcp__a__b', description: 'First.\nmcp__x__y: second' },
+        { name: 'long_1234', description: `${'😀'.repeat(300)}` },
+        { name: 'plain', description: '' },
+      ],
+      4,
+    );
+    const names = ['mcp__a__b', 'long_1234', 'plain'];
+    expect(namesOfHits(text)).to.deep.equal(names);
+    expect(text)
+      .to.contain('mcp__a__b: First. mcp__x__y: second\n')
+      .and.contain(`long_1234: ${'😀'.repeat(200)}\n`);
+    expect(text).to.match(/^\[4 tools have some of these words; the best 3/);
+    expect(namesOfHits(shortenHits(text, '[Left out to save room.]'))).to.deep.equal(names);
+  });
+});
