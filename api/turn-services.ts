@@ -49,7 +49,7 @@ export function openTurnServices(
   });
   const feed = new Feed(config.databaseListenUrl, db, log);
   for (const one of shared === undefined ? [notifier] : [notifier, shared.notifier]) {
-    one.alsoHere((payload) => feed.receive(payload));
+    one.alsoHere((sessionId, notification) => feed.receive(sessionId, notification));
   }
   const streams = new OpenStreams(db, config.maxStreamsPerProject, log);
   return {

@@ -44,6 +44,9 @@ export async function startLangGraphServer(modelUrl: string): Promise<StartedSid
       answers.delete(threadId);
       return Promise.resolve(answer);
     },
+    // Each frame has the whole text so far.
+    charactersAfter: ({ event, data }, before) =>
+      event === 'messages/partial' ? (data as { content: string }[])[0]!.content.length : before,
     isDelta: ({ event, data }) => event === 'messages/partial' && (data as { content: string }[])[0]!.content !== '',
   };
 }

@@ -15,6 +15,8 @@ export interface Side {
   send(sessionId: string, content: string): Promise<void>;
   stream(sessionId: string): Promise<SseReader>;
   isDelta(frame: SseFrame): boolean;
+  /** The characters of the answer that have come with a frame, and `before` it. */
+  charactersAfter(frame: SseFrame, before: number): number;
   /** The last frame of a turn. Without it, a turn ends with its stream. */
   isEnd?(frame: SseFrame): boolean;
   /** CPU seconds used so far by the side's own processes and by the servers that all sides share. */
@@ -29,5 +31,7 @@ export type StartedSide = Omit<Side, 'cpu' | 'memoryKb'> & { pids: number[]; sto
 /** The frames of all sides but LangGraph's server. */
 export const turnFrames = {
   isDelta: ({ event }: SseFrame): boolean => event.startsWith('agent.'),
+  charactersAfter: ({ event, data }: SseFrame, before: number): number =>
+    event === 'agent.message.delta' ? before + (data as { content: string }).content.length : before,
   isEnd: ({ event }: SseFrame): boolean => event === 'turn.completed',
 };

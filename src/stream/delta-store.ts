@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm';
 import { sqlState } from '../db/transaction.js';
 import type { Logger } from '../platform/logger.js';
 import type { DeltaSource } from './delta-batch.js';
+import { DeltaPace } from './delta-pace.js';
 import { createPartitions } from './delta-partitions.js';
 import { DeltaWriter, type WrittenDeltas } from './delta-writer.js';
 import type { Notifier } from './notify.js';
@@ -16,8 +17,16 @@ const STOP_AFTER_CANCEL_SECONDS = 3;
 /** SQLSTATE check_violation: no partition accepts the row. */
 const NO_PARTITION = '23514';
 
-/** Stores the deltas of all model calls of a process: one row per call and flush, and one statement per flush. */
+/**
+ * Sends the deltas of all model calls of a process live, together as the load demands, and stores them: one row per call and flush,
+ * and one statement per flush.
+ */
 export class DeltaStore {
+  /** The writers with fragments that are not sent. */
+  readonly #gathering = new Set<DeltaWriter>();
+  #sentAt = 0;
+  #sending: { at: number; cancel: () => void } | null = null;
+  /** The writers with deltas that are not stored. */
   #waiting = new Set<DeltaWriter>();
   #timer: NodeJS.Timeout | null = null;
   #current: Promise<void> = Promise.resolve();
@@ -25,8 +34,9 @@ export class DeltaStore {
 
   constructor(
     private readonly db: DataSource,
-    readonly notifier: Notifier,
+    private readonly notifier: Notifier,
     private readonly log: Logger,
+    private readonly pace: Pick<DeltaPace, 'windowMs'> = new DeltaPace(),
   ) {}
 
   /** `onFenced` is called if the turn has ended or moved on, or another call has begun: then nothing is stored. */
@@ -36,6 +46,7 @@ export class DeltaStore {
 
   /** Stores everything written so far. Calls made during a flush share the next one. */
   flush(): Promise<void> {
+    this.#send();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#next ??= this.#current.catch(ignored('who asked for that flush has the error')).then(() => {
@@ -51,6 +62,7 @@ export class DeltaStore {
    * A flush under way may have some of them.
    */
   async withRest<T>(writer: DeltaWriter, store: (rest: WrittenDeltas | null) => Promise<T>): Promise<T> {
+    this.#send();
     await this.#current.catch(ignored('who asked for that flush has the error'));
     const rest = this.#waiting.delete(writer) ? writer.take() : null;
     try {
@@ -58,7 +70,7 @@ export class DeltaStore {
     } catch (error) {
       if (rest !== null) {
         writer.putBack(rest);
-        this.add(writer);
+        this.#keep(writer);
       }
       throw error;
     }
@@ -75,13 +87,45 @@ export class DeltaStore {
     }
   }
 
-  /** @internal Notifies the store that a writer has deltas. */
-  add(writer: DeltaWriter): void {
+  /** @internal A writer has fragments. Urgent ones do not wait for the time of the next sending. */
+  add(writer: DeltaWriter, isUrgent: boolean): void {
+    this.#gathering.add(writer);
+    const now = performance.now();
+    const at = isUrgent ? now : Math.max(now, this.#sentAt + this.pace.windowMs);
+    if (this.#sending !== null && this.#sending.at <= at) return;
+    this.#sending?.cancel();
+    const send = (): void => this.#send();
+    // All that this round of the event loop reads from models leaves together.
+    if (at <= now) {
+      const immediate = setImmediate(send);
+      this.#sending = { at, cancel: () => clearImmediate(immediate) };
+    } else {
+      const timer = setTimeout(send, at - now);
+      this.#sending = { at, cancel: () => clearTimeout(timer) };
+    }
+  }
+
+  #send(): void {
+    this.#sending?.cancel();
+    this.#sending = null;
+    if (this.#gathering.size === 0) return;
+    this.#sentAt = performance.now();
+    for (const writer of this.#gathering) {
+      const { first, runs } = writer.gather();
+      if (runs.length === 0) continue;
+      this.notifier.deltas(writer.source, first, runs);
+      this.#keep(writer);
+    }
+    this.#gathering.clear();
+  }
+
+  /** Stores what a writer has sent at the next flush. */
+  #keep(writer: DeltaWriter): void {
     this.#waiting.add(writer);
     this.#timer ??= setTimeout(() => {
       this.flush().catch((err: unknown) => {
         this.log.warn({ err }, 'deltas could not be stored; the next flush stores them');
-        for (const waiting of this.#waiting) this.add(waiting);
+        for (const waiting of this.#waiting) this.#keep(waiting);
       });
     }, FLUSH_INTERVAL_MS);
   }

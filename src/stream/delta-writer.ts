@@ -1,6 +1,5 @@
 import { addDelta, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import { splitsSurrogatePair } from '../platform/text.js';
-import type { Notifier } from './notify.js';
 import type { DeltaType } from '../events/stream-schema.js';
 import { ignored } from '../platform/ignored.js';
 
@@ -13,15 +12,18 @@ export interface WrittenDeltas {
   runs: DeltaRun[];
 }
 
-interface FlushingStore {
-  notifier: Notifier;
-  add(writer: DeltaWriter): void;
+interface SendingStore {
+  add(writer: DeltaWriter, isUrgent: boolean): void;
   flush(): Promise<void>;
   withRest<T>(writer: DeltaWriter, store: (rest: WrittenDeltas | null) => Promise<T>): Promise<T>;
 }
 
-/** The deltas of one model call. Each is sent live at once and stored at the next flush, for clients that resume. */
+/**
+ * The deltas of one model call. Fragments of text gather here until the store sends them; those of one type become one delta. It is
+ * sent live, and stored at the next flush for clients that resume.
+ */
 export class DeltaWriter {
+  #fragments: [type: DeltaType, content: string][] = [];
   #last = 0;
   #runs: DeltaRun[] = [];
   #isClosed = false;
@@ -29,7 +31,7 @@ export class DeltaWriter {
   /** @internal */
   constructor(
     readonly source: DeltaSource,
-    private readonly store: FlushingStore,
+    private readonly store: SendingStore,
     private readonly onFenced: () => void,
   ) {}
 
@@ -39,13 +41,28 @@ export class DeltaWriter {
   }
 
   write(type: DeltaType, content: string): void {
-    if (this.#isClosed) return;
-    for (const piece of pieces(content)) {
-      this.#last += 1;
-      this.store.notifier.delta(this.source, this.#last, type, piece);
-      addDelta(this.#runs, type, piece);
+    if (this.#isClosed || content === '') return;
+    const isFirst = this.#last === 0 && this.#fragments.length === 0;
+    const latest = this.#fragments.at(-1);
+    // Each notice of a retry is a JSON object.
+    if (latest?.[0] === type && type !== 'agent.retry.delta') latest[1] += content;
+    else this.#fragments.push([type, content]);
+    this.store.add(this, isFirst || type === 'agent.retry.delta');
+  }
+
+  /** @internal Makes deltas of the fragments that have gathered. Returns the deltas, and the number of the first one. */
+  gather(): { first: number; runs: DeltaRun[] } {
+    const first = this.#last + 1;
+    const runs: DeltaRun[] = [];
+    for (const [type, content] of this.#fragments) {
+      for (const piece of pieces(content)) {
+        addDelta(runs, type, piece);
+        addDelta(this.#runs, type, piece);
+        this.#last += 1;
+      }
     }
-    if (this.#runs.length > 0) this.store.add(this);
+    this.#fragments = [];
+    return { first, runs };
   }
 
   /** Stores what was written. Must succeed before the events that follow these deltas are stored. */
@@ -70,10 +87,11 @@ export class DeltaWriter {
     return this.store.withRest(this, store);
   }
 
-  /** @internal */
+  /** @internal Nothing more is stored, so nothing more is sent. */
   fence(): void {
     if (!this.#isClosed) this.onFenced();
     this.#isClosed = true;
+    this.#fragments = [];
   }
 
   /** @internal Stops the stream. Deltas that were sent live are stored first. */

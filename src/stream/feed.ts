@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
 import { Listener } from '../db/listen.js';
 import type { Logger } from '../platform/logger.js';
-import { channelOf, idsOfNotification, parseNotification } from './notify.js';
+import { channelOf, idsOfNotification, parseNotification, type TurnNotification } from './notify.js';
 import { findBehind } from './poll.js';
 import { SessionReader } from './reader.js';
 import { RingMemory } from './ring.js';
@@ -35,7 +35,7 @@ export class Feed {
     private readonly log: Logger,
   ) {
     const handlers = {
-      onPayload: (payload: string) => this.receive(payload),
+      onPayload: (payload: string) => this.#receivePayload(payload),
       onConnect: () => this.#afterConnect(),
     };
     this.#listener = new Listener(listenUrl, handlers, log);
@@ -74,10 +74,15 @@ export class Feed {
   }
 
   /** Takes a notification, from Postgres or from this process. One that comes twice changes nothing. */
-  receive(payload: string): void {
-    const reader = this.#readers.get(idsOfNotification(payload).sessionId);
-    const notification = reader && parseNotification(payload);
-    if (notification) reader.take(notification);
+  receive(sessionId: string, notification: TurnNotification): void {
+    this.#readers.get(sessionId)?.take(notification);
+  }
+
+  #receivePayload(payload: string): void {
+    const { sessionId } = idsOfNotification(payload);
+    if (!this.#readers.has(sessionId)) return;
+    const notification = parseNotification(payload);
+    if (notification !== null) this.receive(sessionId, notification);
   }
 
   /** Earlier notifications are lost. One query tells who missed any: all processes connect again at the same time. */

@@ -3,9 +3,8 @@ import type { DataSource } from 'typeorm';
 import type { TurnFields } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
 import { notificationSeconds } from '../platform/metrics.js';
-import { addDelta, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
+import { addDelta, unpackDeltas, type DeltaBatch, type DeltaRun, type DeltaSource } from './delta-batch.js';
 import type { TurnPosition } from './position.js';
-import type { DeltaType } from '../events/stream-schema.js';
 import type { EventRow } from '../events/store.js';
 
 /**
@@ -33,8 +32,7 @@ export interface LiveEvents {
 interface Outgoing {
   queuedAt: number;
   channel: string;
-  payload: () => string;
-  isForReaders?: true;
+  payload: string;
 }
 
 /** The channel for notifications of a session's turns: a stream knows its session before it knows the turn. */
@@ -46,15 +44,12 @@ export function channelOf(sessionId: string): string {
 
 /**
  * Sends notifications, one statement at a time and outside any transaction, because NOTIFY in a transaction serialises
- * commits of the whole server. Notifications that arrive during a statement leave together with the next one. Deltas of
- * one model call share a payload.
+ * commits of the whole server. Notifications that arrive during a statement leave together with the next one.
  */
 export class Notifier {
   #queue: Outgoing[] = [];
-  /** For each model call, its last queued payload while that has room. */
-  #open = new Map<DeltaSource, DeltaBatch & { bytes: number }>();
   #sending: Promise<void> | null = null;
-  #takeHere: (payload: string) => void = () => undefined;
+  #takeHere: (sessionId: string, notification: TurnNotification) => void = () => undefined;
 
   constructor(
     private readonly db: DataSource,
@@ -62,35 +57,30 @@ export class Notifier {
   ) {}
 
   /** Gives readers of this process what is sent, without the way through Postgres, by which they get it once more. */
-  alsoHere(take: (payload: string) => void): void {
+  alsoHere(take: (sessionId: string, notification: TurnNotification) => void): void {
     this.#takeHere = take;
   }
 
   /** Call after a commit that stored events of a turn up to `position`. */
   notify(turn: Pick<TurnFields, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null = null): void {
-    const payload = formatStored(turn, live);
-    this.#push({ channel: channelOf(turn.sessionId), payload: () => payload, isForReaders: true });
+    const { id: turnId, sessionId, position } = turn;
+    this.#takeHere(sessionId, { kind: 'stored', turnId, position, live });
+    this.send(channelOf(sessionId), formatStored(turn, live));
   }
 
-  /** Sends a payload on a channel that is not one of turns. */
+  /** Sends a payload on a channel. */
   send(channel: string, payload: string): void {
-    this.#push({ channel, payload: () => payload });
+    this.#queue.push({ channel, payload, queuedAt: performance.now() });
+    this.#sending ??= this.#send();
   }
 
-  /** Sends a delta live. `content` must fit into a payload (see delta-writer). */
-  delta(source: DeltaSource, number: number, type: DeltaType, content: string): void {
-    const bytes = Buffer.byteLength(JSON.stringify(content)) + 30;
-    const open = this.#open.get(source);
-    if (open !== undefined && open.bytes + bytes <= MAX_RUNS_BYTES) {
-      addDelta(open.runs, type, content);
-      open.bytes += bytes;
-      return;
-    }
-    const { turnId, sessionId, position, attempt, messageId } = source;
-    const runs: DeltaRun[] = [[type, content]];
-    const batch = { turnId, position, attempt, messageId, first: number, runs, bytes };
-    this.#open.set(source, batch);
-    this.#push({ channel: channelOf(sessionId), payload: () => formatBatch(sessionId, batch), isForReaders: true });
+  /** Sends deltas of a model call live. Each must fit into a payload (see delta-writer). */
+  deltas({ turnId, sessionId, position, attempt, messageId }: DeltaSource, first: number, runs: DeltaRun[]): void {
+    const batch = { turnId, position, attempt, messageId, first, runs };
+    const sentAt = Date.now();
+    this.#takeHere(sessionId, { kind: 'deltas', ...batch, sentAt });
+    const channel = channelOf(sessionId);
+    for (const part of splitBatch(batch)) this.send(channel, formatBatch(sessionId, part, sentAt));
   }
 
   /** Resolves when all notifications so far were sent or have failed. */
@@ -98,23 +88,15 @@ export class Notifier {
     while (this.#sending !== null) await this.#sending;
   }
 
-  #push(outgoing: Omit<Outgoing, 'queuedAt'>): void {
-    this.#queue.push({ ...outgoing, queuedAt: performance.now() });
-    this.#sending ??= this.#send();
-  }
-
   async #send(): Promise<void> {
-    // The deltas of one chunk of the model's response are written in the same tick of the event loop.
+    // What this round of the event loop notifies leaves together.
     await setImmediate();
     while (this.#queue.length > 0) {
       const outgoing = this.#queue.splice(0, MAX_PER_STATEMENT);
-      this.#open.clear();
-      const payloads = outgoing.map(({ payload }) => payload());
-      for (const [index, { isForReaders }] of outgoing.entries()) if (isForReaders) this.#takeHere(payloads[index]!);
       await this.db
         .query('SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n(channel, payload)', [
           outgoing.map(({ channel }) => channel),
-          payloads,
+          outgoing.map(({ payload }) => payload),
         ])
         // Readers poll the tables: if a notification is lost, they catch up within a second.
         .catch((err: unknown) => this.log.warn({ err }, 'notifications of turns could not be sent'));
@@ -122,6 +104,23 @@ export class Notifier {
     }
     this.#sending = null;
   }
+}
+
+/** Batches whose deltas fit into a payload each. */
+function* splitBatch(batch: DeltaBatch): Generator<DeltaBatch> {
+  let part: DeltaBatch = { ...batch, runs: [] };
+  let bytes = 0;
+  for (const { number, type, content } of unpackDeltas(batch)) {
+    const more = Buffer.byteLength(JSON.stringify(content)) + 30;
+    if (bytes > 0 && bytes + more > MAX_RUNS_BYTES) {
+      yield part;
+      part = { ...batch, first: number, runs: [] };
+      bytes = 0;
+    }
+    addDelta(part.runs, type, content);
+    bytes += more;
+  }
+  yield part;
 }
 
 function formatStored(turn: Pick<TurnFields, 'id' | 'sessionId' | 'position'>, live: LiveEvents | null): string {
@@ -133,8 +132,12 @@ function formatStored(turn: Pick<TurnFields, 'id' | 'sessionId' | 'position'>, l
   return format(turn.id, turn.sessionId, [turn.position]);
 }
 
-function formatBatch(sessionId: string, { turnId, position, attempt, first, messageId, runs }: DeltaBatch): string {
-  return format(turnId, sessionId, [position, attempt, first, messageId, runs, Date.now()]);
+function formatBatch(
+  sessionId: string,
+  { turnId, position, attempt, first, messageId, runs }: DeltaBatch,
+  sentAt: number,
+): string {
+  return format(turnId, sessionId, [position, attempt, first, messageId, runs, sentAt]);
 }
 
 function format(turnId: string, sessionId: string, parts: unknown[]): string {

@@ -94,19 +94,60 @@ describe('deltas', () => {
     expect(rows.map(({ turn_id }) => turn_id)).to.have.members(turns.map(({ id }) => id));
     expect(new Set(rows.map(({ xmin }) => xmin)).size).to.equal(1);
     for (const turn of turns) {
-      expect((await storedDeltas(db, turn.id)).map(({ content }) => content)).to.deep.equal(['One ', 'two ', 'three.']);
+      expect((await storedDeltas(db, turn.id)).map(({ content }) => content).join('')).to.equal('One two three.');
+    }
+  });
+
+  it('hold all fragments of one type that come within the window; the first one of a message does not wait', async () => {
+    const WINDOW_MS = 150;
+    const store = new DeltaStore(db, notifier, log, { windowMs: WINDOW_MS });
+    const turns = [await running(), await running()] as const;
+    const writers = [await open(turns[0], store), await open(turns[1], store)] as const;
+    const sentOf = async (turn: QueuedTurn): Promise<string[]> =>
+      (await notified(turn)).flatMap(({ runs }) =>
+        runs.flatMap(([type, ...some]) => some.map((one) => `${type} ${one}`)),
+      );
+    const began = performance.now();
+    writers[0].write(DELTA, 'One');
+    await eventually('the first one is sent', async () => (await sentOf(turns[0])).length === 1);
+    for (const fragment of [' two', ' three', '.']) writers[0].write(DELTA, fragment);
+    writers[0].write('agent.thinking.delta', 'Hm.');
+    writers[0].write('agent.retry.delta', '{"attempt":1}');
+    // It cannot wait, and takes with it what has gathered.
+    await eventually('the notice is sent', async () => (await sentOf(turns[0])).length === 4);
+    writers[0].write(DELTA, 'Again');
+    writers[1].write(DELTA, 'First');
+    await eventually('the first one of the other turn is sent', async () => (await sentOf(turns[1])).length === 1);
+    writers[1].write(DELTA, ' and');
+    writers[1].write(DELTA, ' last');
+    await eventually('the window ends', async () => (await sentOf(turns[1])).length === 2);
+    expect(performance.now() - began).to.be.at.least(WINDOW_MS);
+    expect(await sentOf(turns[0])).to.deep.equal([
+      `${DELTA} One`,
+      `${DELTA}  two three.`,
+      'agent.thinking.delta Hm.',
+      'agent.retry.delta {"attempt":1}',
+      `${DELTA} Again`,
+    ]);
+    expect(await sentOf(turns[1])).to.deep.equal([`${DELTA} First`, `${DELTA}  and last`]);
+    await store.flush();
+    for (const turn of turns) {
+      const stored = (await storedDeltas(db, turn.id)).map(({ type, content }) => `${type} ${content}`);
+      expect(stored).to.deep.equal(await sentOf(turn));
     }
   });
 
   it('that are ready together share a notification on the channel of their session, of less than 8,000 bytes', async () => {
     const turn = await running();
     const writer = await open(turn);
-    const contents = ['a', 'b', '\u0001'.repeat(1200), '👋'.repeat(599), 'c', 'd'];
+    const contents = ['a', 'b', '\u0001'.repeat(1200), '👋'.repeat(1200), 'c', 'd'];
     for (const content of contents) writer.write(DELTA, content);
     await writer.flush();
     const batches = await notified(turn);
-    expect(batches.length).to.be.lessThan(contents.length);
-    expect(batches.flatMap(({ runs }) => runs.flatMap(([, ...some]) => some))).to.deep.equal(contents);
+    const deltas = batches.flatMap(({ runs }) => runs.flatMap(([, ...some]) => some));
+    expect(batches.length).to.be.within(2, deltas.length - 1);
+    expect(deltas.join('')).to.equal(contents.join(''));
+    for (const delta of deltas) expect(delta.isWellFormed()).to.equal(true);
     const all = payloads.filter((payload) => payload.startsWith(turn.id));
     for (const payload of all) expect(Buffer.byteLength(payload)).to.be.lessThan(8000);
     expect(channelOf(turn.sessionId)).to.match(/^turn_events_\d+$/);
@@ -116,7 +157,9 @@ describe('deltas', () => {
     const turn = await running();
     const writer = await open(turn);
     for (let row = 0; row < 3; row += 1) {
-      for (let number = 0; number < 5000; number += 1) writer.write(DELTA, 'word');
+      // Of two types in turn: fragments of one type become one delta.
+      for (let number = 0; number < 5000; number += 1)
+        writer.write(number % 2 === 0 ? DELTA : 'agent.thinking.delta', 'word');
       await writer.flush();
     }
     let after = START;
@@ -148,8 +191,10 @@ describe('deltas', () => {
   it('have the same frames live and from the table, also when a flush was sent twice', async () => {
     const turn = await running();
     const writer = await open(turn);
-    for (const word of ['One ', 'two ']) writer.write(DELTA, word);
-    await writer.flush();
+    for (const word of ['One ', 'two ']) {
+      writer.write(DELTA, word);
+      await writer.flush();
+    }
     writer.write('agent.thinking.delta', 'Hm.');
     writer.write(DELTA, 'three.');
     await writer.flush();

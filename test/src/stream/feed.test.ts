@@ -89,7 +89,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
 
   it('get what their own process stores without the way through Postgres', async () => {
     const away = new Notifier({ query: () => new Promise(() => undefined) } as unknown as DataSource, log);
-    away.alsoHere((payload) => feed.receive(payload));
+    away.alsoHere((...sent) => feed.receive(...sent));
     const reader = readers[1]!;
     const place = reader.head!;
     const [turn, position] = place.at;
@@ -109,10 +109,10 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const { id: turnId } = await begin(id);
     // Neither is in the tables, where the statement or a poll would find it.
     const notifier = new Notifier({ query: async () => [] } as unknown as DataSource, log);
-    notifier.alsoHere((payload) => feed.receive(payload));
+    notifier.alsoHere((...sent) => feed.receive(...sent));
     const source = { sessionId: id, turnId, position: 1, attempt: 1, call: 1, messageId: 'msg_1' };
     for (const [index, content] of ['Hel', 'lo'].entries())
-      notifier.delta(source, index + 1, 'agent.message.delta', content);
+      notifier.deltas(source, index + 1, [['agent.message.delta', content]]);
     const event = { id: 'evt_early', turn_id: turnId, position: 2, type: 'agent.message', data: '{}' };
     const events = [{ ...event, created_at: new Date().toISOString() }];
     notifier.notify({ id: turnId, sessionId: id, position: 2 }, { after: [1, 1, 2], events });

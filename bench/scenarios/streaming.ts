@@ -1,0 +1,104 @@
+import { loadavg } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { text, wait } from '../../test/support/scripted-model.js';
+import { printProfiles } from '../profile.js';
+import { scenario } from '../scenario.js';
+import { idleWatchers } from '../sides/figures.js';
+import type { Side } from '../sides/side.js';
+import { startSides, type Sides } from '../sides/start.js';
+import {
+  capacity,
+  FIRST_TOKEN_MS,
+  FULL_MS,
+  manyWatchers,
+  PACE_MS,
+  slowModel,
+  tokens,
+  turnMemory,
+} from '../sides/streaming.js';
+import { compare, meanOf, type Figures, type Row } from '../table.js';
+
+const TURNS = [1, 8, 32];
+const SLOW_TURNS = [1, 64];
+const WATCHERS = 200;
+const IN_MEMORY = 100;
+const CAPACITY_STEPS = [64, 128, 192, 250, 320, 400];
+
+const ROWS: Row[] = [
+  ...TURNS.flatMap((turns): Row[] => [
+    [`own CPU per token, ${turns} turns`, 'µs', {}],
+    [`Postgres' CPU per token, ${turns} turns`, 'µs', {}],
+    [`Temporal's CPU per token, ${turns} turns`, 'µs', {}],
+    [`lag, ${turns} turns, p50`, 'ms', { own: turns === 1 ? '≤ 2' : '≤ 15' }],
+    [`lag, ${turns} turns, p95`, 'ms', { own: '≤ 40' }],
+    [`tokens in a delta, ${turns} turns`, '', {}],
+  ]),
+  ...SLOW_TURNS.flatMap((turns): Row[] => [
+    [`added to the first token, ${turns} slow turns, p50`, 'ms', { own: '≤ 25' }],
+    [`added to each token, ${turns} slow turns, p50`, 'ms', { own: '≤ 15' }],
+    [`added to each token, ${turns} slow turns, p99`, 'ms', { own: '≤ 60' }],
+  ]),
+  [`own CPU per token and watcher, ${WATCHERS} watchers`, 'µs', {}],
+  [`lag, ${WATCHERS} watchers, p95`, 'ms', {}],
+  [`memory of a streaming turn, of ${IN_MEMORY}`, 'KB', { own: '≤ 150' }],
+  ['memory of an idle watcher', 'KB', { own: '≤ 30' }],
+  [`turns with a lag of at most ${FULL_MS} ms, p95`, '', { own: '≥ 250' }],
+];
+
+/**
+ * What streaming costs: turns of 50 tokens a second, each with one client. The model and the clients run in this process, whose CPU
+ * does not count.
+ */
+export default scenario({
+  measures:
+    'what a streamed token costs and how late it is, beside the minimal Temporal turn and LangGraph; --only takes the beginning of a part: tokens, slow model, watchers, memory, idle watchers, capacity; --profile FOLDER shows where the CPU of the one process goes',
+  options: { rounds: 1, only: '', profile: '' },
+  async run(bench, { rounds, only, profile }) {
+    if (profile !== '') bench.atEnd(() => printProfiles(profile));
+    const sides = await startSides(bench, profile);
+    script(sides);
+    const all = [sides.baseline, sides.service, sides.apart, sides.langgraph, sides.langgraphServer];
+    const measured: Record<string, Figures[]> = {};
+    for (const side of all) if (side !== null) await tokens(sides.model, side, 16);
+    for (let round = 1; round <= rounds; round += 1) {
+      console.log(`round ${round} of ${rounds}, load ${loadavg()[0]!.toFixed(1)}`);
+      for (const [name, measuredSides, part] of parts(sides)) {
+        if (!name.startsWith(only)) continue;
+        for (const side of measuredSides) {
+          if (side === null) continue;
+          await pause(2000);
+          (measured[side.name] ??= []).push(await part(side));
+        }
+      }
+    }
+    compare(ROWS, Object.fromEntries(Object.entries(measured).map(([name, figures]) => [name, meanOf(figures)])));
+  },
+});
+
+/** The answers of the model, the same for all sides: tokens of six characters. */
+function script({ model }: Sides): void {
+  const counted = (userText: string) =>
+    text('token '.repeat(Number(/count (\d+)/.exec(userText)![1])).trim(), { every: PACE_MS });
+  model.on(/^count (\d+)/, ({ userText }) => counted(userText));
+  model.on(/^think, then count (\d+)/, ({ userText }) => {
+    const gate = model.gate();
+    setTimeout(() => gate.open(), FIRST_TOKEN_MS);
+    return [wait(gate), counted(userText)];
+  });
+}
+
+type Part = [name: string, sides: (Side | null)[], measure: (side: Side) => Promise<Figures>];
+
+/** What a round measures, of one side after the other, so that all meet the same machine. */
+function parts({ model, baseline, service, apart, langgraph, langgraphServer }: Sides): Part[] {
+  const all = [baseline, service, apart, langgraph, langgraphServer];
+  const own = [baseline, service, apart];
+  return [
+    ...TURNS.map((turns): Part => [`tokens ${turns}`, all, (side) => tokens(model, side, turns)]),
+    ...SLOW_TURNS.map((turns): Part => [`slow model ${turns}`, all, (side) => slowModel(model, side, turns)]),
+    ['watchers', own, (side) => manyWatchers(model, side, WATCHERS)],
+    ['memory', own, (side) => turnMemory(model, side, IN_MEMORY)],
+    ['idle watchers', own, (side) => idleWatchers(side, 500)],
+    ['capacity', own, (side) => capacity(model, side, CAPACITY_STEPS)],
+  ];
+}

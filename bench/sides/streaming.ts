@@ -1,0 +1,132 @@
+import type { ScriptedModel } from '../../test/support/scripted-model.js';
+import type { SseReader } from '../../test/support/sse-reader.js';
+import { pause, quantile } from '../measure.js';
+import type { Figures } from '../table.js';
+import type { Side } from './side.js';
+
+/** Milliseconds between two tokens of a model. */
+export const PACE_MS = 20;
+/** Milliseconds to the first token of a model that takes its time. */
+export const FIRST_TOKEN_MS = 400;
+const TOKENS = 250;
+/** Tokens at the start of a stream whose lag does not count: sessions and streams are still being opened. */
+const OPENING = 50;
+/** Characters of a token, with the space before it. */
+const TOKEN_CHARACTERS = 6;
+/** A lag beyond this, for 95 % of the tokens, means that the machine is full. */
+export const FULL_MS = 100;
+
+interface Streamed {
+  /** Milliseconds of each token from the model to the client. */
+  lags: number[];
+  /** Of the first tokens alone: from sending the message, without the time of the model. */
+  firsts: number[];
+  tokens: number;
+  deltas: number;
+}
+
+/** When each token arrived: a delta may hold several. */
+function arrivals(side: Side, { frames }: SseReader): number[] {
+  const arrived: number[] = [];
+  let characters = 0;
+  for (const frame of frames) {
+    characters = side.charactersAfter(frame, characters);
+    while (TOKEN_CHARACTERS * (arrived.length + 1) - 1 <= characters) arrived.push(frame.at);
+  }
+  return arrived;
+}
+
+/** Runs turns at once, each with a client of its own. */
+async function run(model: ScriptedModel, side: Side, turns: number, content: string): Promise<Streamed> {
+  const streamed: Streamed = { lags: [], firsts: [], tokens: 0, deltas: 0 };
+  const one = async (): Promise<void> => {
+    const sessionId = await side.session();
+    const began = performance.now();
+    await side.send(sessionId, `${content} ${TOKENS} for ${sessionId}`);
+    const stream = await side.stream(sessionId);
+    await (side.isEnd === undefined ? stream.ended : stream.until((frame) => side.isEnd!(frame)));
+    const { receivedAt, sentAt } = model.requests.find(({ userText }) => userText.includes(sessionId))!;
+    const arrived = arrivals(side, stream);
+    streamed.firsts.push(receivedAt - began + arrived[0]! - sentAt[0]!);
+    streamed.lags.push(...arrived.map((time, token) => time - sentAt[token]!).slice(OPENING));
+    streamed.tokens += arrived.length;
+    streamed.deltas += new Set(arrived).size;
+  };
+  await Promise.all(Array.from({ length: turns }, one));
+  model.requests.length = 0;
+  return streamed;
+}
+
+/** CPU microseconds of each part of a side while `work` runs, for one of `count`. */
+async function cpuOf<T>(side: Side, work: () => Promise<T>, count: (result: T) => number) {
+  const before = side.cpu();
+  const result = await work();
+  const after = side.cpu();
+  const each = (part: keyof typeof after): number => ((after[part] - before[part]) * 1_000_000) / count(result);
+  return { result, each };
+}
+
+export async function tokens(model: ScriptedModel, side: Side, turns: number): Promise<Figures> {
+  const { result, each } = await cpuOf(
+    side,
+    () => run(model, side, turns, 'count'),
+    (streamed) => streamed.tokens,
+  );
+  return {
+    [`own CPU per token, ${turns} turns`]: each('service'),
+    [`Postgres' CPU per token, ${turns} turns`]: each('postgres'),
+    [`Temporal's CPU per token, ${turns} turns`]: each('temporal'),
+    [`lag, ${turns} turns, p50`]: quantile(result.lags, 0.5),
+    [`lag, ${turns} turns, p95`]: quantile(result.lags, 0.95),
+    [`tokens in a delta, ${turns} turns`]: result.tokens / result.deltas,
+  };
+}
+
+/** With a model that takes its time: what the side adds to the first token and to each further one. */
+export async function slowModel(model: ScriptedModel, side: Side, turns: number): Promise<Figures> {
+  const { lags, firsts } = await run(model, side, turns, 'think, then count');
+  return {
+    [`added to the first token, ${turns} slow turns, p50`]: quantile(firsts, 0.5),
+    [`added to each token, ${turns} slow turns, p50`]: quantile(lags, 0.5),
+    [`added to each token, ${turns} slow turns, p99`]: quantile(lags, 0.99),
+  };
+}
+
+/** Many clients of one turn. */
+export async function manyWatchers(model: ScriptedModel, side: Side, count: number): Promise<Figures> {
+  const sessionId = await side.session();
+  const streams = await Promise.all(Array.from({ length: count }, () => side.stream(sessionId)));
+  const watch = async (): Promise<number[]> => {
+    await side.send(sessionId, `count ${TOKENS} for ${sessionId}`);
+    await Promise.all(streams.map((stream) => stream.until((frame) => side.isEnd!(frame))));
+    const { sentAt } = model.requests.find(({ userText }) => userText.includes(sessionId))!;
+    return streams.flatMap((stream) => arrivals(side, stream).map((time, token) => time - sentAt[token]!));
+  };
+  const { result, each } = await cpuOf(side, watch, ({ length }) => length);
+  model.requests.length = 0;
+  return {
+    [`own CPU per token and watcher, ${count} watchers`]: each('service'),
+    [`lag, ${count} watchers, p95`]: quantile(result, 0.95),
+  };
+}
+
+/** Rough figures: garbage that Node collects in between counts too. */
+export async function turnMemory(model: ScriptedModel, side: Side, turns: number): Promise<Figures> {
+  const before = side.memoryKb();
+  const running = run(model, side, turns, 'count');
+  await pause((TOKENS * PACE_MS) / 2);
+  const during = side.memoryKb();
+  await running;
+  return { [`memory of a streaming turn, of ${turns}`]: (during - before) / turns };
+}
+
+/** More and more turns, until the tokens come late. */
+export async function capacity(model: ScriptedModel, side: Side, steps: number[]): Promise<Figures> {
+  let carried = 0;
+  for (const turns of steps) {
+    const { lags } = await run(model, side, turns, 'count');
+    if (quantile(lags, 0.95) > FULL_MS) break;
+    carried = turns;
+  }
+  return { [`turns with a lag of at most ${FULL_MS} ms, p95`]: carried };
+}

@@ -1,0 +1,37 @@
+import { performance } from 'node:perf_hooks';
+
+/** Limit of the time between two sendings. */
+const MAX_WINDOW_MS = 50;
+/** Up to this share of busy time every fragment is sent at once; from the second one on, the window is at its limit. */
+const IDLE_SHARE = 0.1;
+const BUSY_SHARE = 0.6;
+/** Time over which the busy share is measured. */
+const MEASURED_MS = 100;
+
+/**
+ * The time between two sendings of deltas, which follows the load of the process: fragments that come within it leave together.
+ * The share of time for which the event loop is busy counts, also time for which another process has the CPU.
+ */
+export class DeltaPace {
+  #windowMs = 0;
+  #last = performance.eventLoopUtilization();
+  #measuredAt = performance.now();
+
+  get windowMs(): number {
+    const now = performance.now();
+    if (now - this.#measuredAt < MEASURED_MS) return this.#windowMs;
+    const measured = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(measured, this.#last);
+    this.#last = measured;
+    this.#measuredAt = now;
+    // The mean with the value before: one long task is not a load.
+    this.#windowMs = (this.#windowMs + windowOf(utilization)) / 2;
+    return this.#windowMs;
+  }
+}
+
+/** @param busyShare 0 to 1 */
+export function windowOf(busyShare: number): number {
+  const share = (busyShare - IDLE_SHARE) / (BUSY_SHARE - IDLE_SHARE);
+  return MAX_WINDOW_MS * Math.min(1, Math.max(0, share));
+}
