@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { runSql, sql, type Sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { ProjectLimits } from '../platform/project-limits.js';
 import type { ToolCallRow } from './tool-call.js';
@@ -9,13 +9,12 @@ export const MAX_TASKS_OF_TURN = 50;
 export const MAX_TASKS_OF_PROJECT = 500;
 
 /** The open tasks of a project's open turns, as `c`: at most 500 entries of an index, read turn by turn. */
-const openTasks = (projectId: Sql): Sql => sql`open_turns o JOIN tool_calls c ON c.turn_id = o.turn_id AND c.holds_task
-  WHERE o.project_id = ${projectId}`;
+const OPEN_TASKS = 'open_turns o JOIN tool_calls c ON c.turn_id = o.turn_id AND c.holds_task';
 
-/** How many tasks of a project are open. */
-export function countOpenTasks(projectId: Sql): Sql {
-  return sql`(SELECT count(*)::integer FROM ${openTasks(projectId)})`;
-}
+/** How many tasks of the project of `turns` are open. */
+export const OPEN_TASKS_OF_PROJECT = rawSql(
+  `(SELECT count(*)::integer FROM ${OPEN_TASKS} WHERE o.project_id = turns.project_id)`,
+);
 
 /** The calls of a project wait here, so that only one of them holds a connection of the pool. */
 const reserving = new ProjectLimits(1);
@@ -36,7 +35,7 @@ export async function reserveTask(
       const [open] = await runSql<{ ofTurn: number; ofProject: number }>(
         tx,
         sql`SELECT (count(*) FILTER (WHERE c.turn_id = ${turnId}))::integer AS "ofTurn", count(*)::integer AS "ofProject"
-          FROM ${openTasks(sql`${projectId}`)}
+          FROM ${rawSql(OPEN_TASKS)} WHERE o.project_id = ${projectId}
             AND (c.turn_id, c.step, c.index) <> (${turnId}, ${step}::integer, ${index}::integer)`,
       );
       if (open!.ofTurn >= MAX_TASKS_OF_TURN) return 'turn';

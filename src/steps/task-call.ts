@@ -6,7 +6,7 @@ import type { TaskState, TaskStatus } from '../mcp/tasks.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { ActivityTask } from './activity-task.js';
-import { countOpenTasks } from './open-tasks.js';
+import { OPEN_TASKS_OF_PROJECT } from './open-tasks.js';
 import type { ToolCallRow } from './tool-call.js';
 
 /** A task to store with its call. The message is cleaned and short. */
@@ -79,7 +79,7 @@ export type CallPlace = Pick<ToolCallRow, 'turnId' | 'step' | 'index'>;
 
 const TURN = sql`json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', turns.project_id,
     'state', turns.state) AS turn,
-  ${countOpenTasks(sql`turns.project_id`)} AS "openTasks"`;
+  ${OPEN_TASKS_OF_PROJECT} AS "openTasks"`;
 const CALL = sql`json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state)`;
 const since = (column: string) =>
   rawSql(`(extract(epoch FROM clock_timestamp() - ${column}) * 1000)::double precision`);

@@ -23,7 +23,7 @@ describe('the service behind a pooler', function () {
   let dir: string;
   before(async () => {
     system = await startFaultSystem({ apis: 0, workers: 0 });
-    const direct = new URL((system.db.options as { url: string }).url);
+    const direct = new URL((system.db.options.extra as { connectionString: string }).connectionString);
     dir = mkdtempSync(join(tmpdir(), 'pooler-'));
     const port = await freePort();
     const { hostname, port: target, username, password } = direct;
