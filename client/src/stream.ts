@@ -1,6 +1,6 @@
 import { ApiError, ConnectionError, errorOf } from './errors.js';
 import { SseParser, type SseItem } from './sse.js';
-import type { Transport } from './transport.js';
+import { KeyError, type Transport } from './transport.js';
 import { isTerminal, type StreamEvent } from './types.js';
 import { backOff, wait } from './wait.js';
 
@@ -75,6 +75,7 @@ export class EventStream implements AsyncIterable<StreamEvent> {
         if (this.#retryMs >= RETRY_OF_THE_END_MS) return;
       } catch (error) {
         signal?.throwIfAborted();
+        if (error instanceof KeyError) throw error.cause;
         // A stream of the session ends when the session is deleted.
         if (this.isOfSession && this.#wasConnected && isGone(error)) return;
         if (!canPass(error) || Date.now() - this.#lastSign > reconnectForMs) throw error;
@@ -139,7 +140,8 @@ async function inTime<Result>(coming: Promise<Result>): Promise<Result> {
   try {
     return await Promise.race([coming, silence]);
   } catch (cause) {
-    throw cause instanceof ConnectionError ? cause : new ConnectionError('the stream broke off', { cause });
+    if (cause instanceof ConnectionError || cause instanceof KeyError) throw cause;
+    throw new ConnectionError('the stream broke off', { cause });
   } finally {
     clearTimeout(timer!);
   }

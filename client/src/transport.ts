@@ -5,7 +5,11 @@ import { backOff, wait } from './wait.js';
 export interface ClientOptions {
   /** Address of the service without `/v1`: `https://agents.example.com`. */
   baseUrl: string;
-  apiKey: string;
+  /**
+   * A key, or a session token on a page. A function is asked before the first request, and once again when the service refuses
+   * what it gave: a page gets its next token that way. An error that it throws is thrown to the caller, without a retry.
+   */
+  apiKey: string | (() => string | Promise<string>);
   /**
    * How long to keep retrying a request that failed with a retryable error; 0: never. Default: 70,000, which is longer
    * than a window of the rate limit, a restart of the service, and the lease of an interrupted request on its key.
@@ -61,6 +65,8 @@ export interface Outgoing extends CreateOptions {
 /** @internal Sends requests, with retries if these are safe and can help. */
 export class Transport {
   readonly #options: Required<ClientOptions>;
+  /** What `apiKey` gave last, for all requests; null before the first one. */
+  #key: Promise<string> | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = {
@@ -115,6 +121,7 @@ export class Transport {
         error = await errorOf(response);
       } catch (cause) {
         signal?.throwIfAborted();
+        if (cause instanceof KeyError) throw cause.cause;
         error = cause instanceof ConnectionError ? cause : brokenOff(method, path, cause);
       }
       mayHaveWorked ||= error instanceof ConnectionError || error.type === 'unknown';
@@ -132,9 +139,42 @@ export class Transport {
     await wait(retry.delayMs, signal);
   }
 
-  /** Runs one attempt and returns any response. @throws ConnectionError, the reason of the signal */
+  /**
+   * Runs one attempt and returns any response. When the key is refused, it asks for another one and sends the request again, once.
+   * @throws ConnectionError, KeyError, the reason of the signal
+   */
   async attempt(method: string, path: string, outgoing: Outgoing): Promise<Response> {
-    const { baseUrl, apiKey, fetch } = this.#options;
+    const asked = this.#nextKey();
+    const response = await this.#send(method, path, outgoing, await asked);
+    const isRefused = response.status === 401 && typeof this.#options.apiKey === 'function';
+    if (!isRefused || outgoing.repeatable === false) return response;
+    // Requests that are refused together share the next key.
+    if (this.#key === asked) this.#key = null;
+    await response.body?.cancel();
+    return this.#send(method, path, outgoing, await this.#nextKey());
+  }
+
+  /** The key that is known, or else a new one. One that could not be had is asked for again by the next request. */
+  #nextKey(): Promise<string> {
+    const asked = (this.#key ??= this.#askForKey());
+    asked.catch(() => {
+      if (this.#key === asked) this.#key = null;
+    });
+    return asked;
+  }
+
+  /** @throws KeyError */
+  async #askForKey(): Promise<string> {
+    const { apiKey } = this.#options;
+    try {
+      return typeof apiKey === 'string' ? apiKey : await apiKey();
+    } catch (cause) {
+      throw new KeyError('the function `apiKey` failed', { cause });
+    }
+  }
+
+  async #send(method: string, path: string, outgoing: Outgoing, apiKey: string): Promise<Response> {
+    const { baseUrl, fetch } = this.#options;
     const { json, query, idempotencyKey, headers, signal, timeoutMs = this.#options.timeoutMs } = outgoing;
     const body = outgoing.body?.();
     const signals = [...(signal ? [signal] : []), ...(timeoutMs > 0 ? [AbortSignal.timeout(timeoutMs)] : [])];
@@ -160,6 +200,9 @@ export class Transport {
     }
   }
 }
+
+/** @internal The function `apiKey` threw its `cause`. */
+export class KeyError extends Error {}
 
 /** @internal `.` and `..` would change the path, and are not ids. */
 export function segment(id: string): string {
