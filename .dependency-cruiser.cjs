@@ -86,7 +86,26 @@ module.exports = {
       ],
       'the console is built on the typed client; the next runs that its form shows are those that fire, its sums of money and the numbers of tool calls are exact',
     ),
-    only('client-stands-alone', '^client/src/', ['^client/src/'], 'what is published depends on nothing'),
+    only(
+      'client-stands-alone',
+      '^client/src/(?!ai-sdk/|ag-ui/)',
+      ['^client/src/(?!ai-sdk/|ag-ui/)'],
+      'what is published depends on nothing, and the main entry point does not load those of front ends',
+    ),
+    {
+      name: 'ai-sdk-needs-types',
+      comment:
+        'the entry point for the AI SDK imports nothing at run time: `ai` asks for a newer Node than this client',
+      severity: 'error',
+      from: { path: '^client/src/ai-sdk/' },
+      to: { dependencyTypesNot: ['type-only'], pathNot: ['^client/src/(ai-sdk|front-end)/'] },
+    },
+    only(
+      'ag-ui-needs-its-peers',
+      '^client/src/ag-ui/',
+      ['^client/src/(?!ai-sdk/)', 'node_modules/(@ag-ui/client|rxjs)/'],
+      'the entry point for AG-UI has two peers',
+    ),
     {
       name: 'workflows-values',
       comment: 'a value import ends up in the bundle: typeorm would, silently',

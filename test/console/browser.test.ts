@@ -234,7 +234,11 @@ describe('the console in a browser', function () {
       const answer = page.locator('.agent-text');
       expect(await answer.locator('img, script, b, i, u').count()).to.equal(0);
       expect(
-        await answer.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+        await answer
+          .locator('a')
+          .evaluateAll((links) =>
+            links.map((link) => (link as unknown as { getAttribute(name: string): string }).getAttribute('href')),
+          ),
       ).to.deep.equal(['https://evil.example.com/y.png', 'https://example.com/c']);
       expect(await answer.locator('a').first().getAttribute('rel')).to.contain('noopener');
       expect(await answer.innerText())

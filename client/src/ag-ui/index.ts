@@ -1,0 +1,2 @@
+export { AgentSessionAgent, type AgentSessionAgentConfig } from './agent.js';
+export { toSessionTools } from './tools.js';

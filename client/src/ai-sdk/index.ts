@@ -1,0 +1,2 @@
+export { loadMessages } from './messages.js';
+export { AgentSessionTransport, type AgentSessionTransportOptions } from './transport.js';

@@ -1,0 +1,182 @@
+import { expect } from 'chai';
+import { EventType, type BaseEvent, type Message } from '@ag-ui/client';
+import { AgentSessionAgent, toSessionTools } from '../../../client/src/ag-ui/index.js';
+import { AgentSessionClient } from '../../../client/src/index.js';
+import { eventually } from '../../support/eventually.js';
+import { cut, failure, message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
+import { newToken } from '../../support/tokens.js';
+import { expectAcceptedRequests, useRegisteredMcp } from '../../support/use.js';
+import { customTool } from '../../support/waiting-turns.js';
+
+const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
+
+/** docs/contract.md §17 with the package `@ag-ui/client`, which verifies the order of the events. */
+describe('an agent of AG-UI', function () {
+  this.timeout(20_000);
+  const { service, registered } = useRegisteredMcp('mail', { tools: ['send', 'search'].map((name) => ({ name })) });
+  expectAcceptedRequests(service);
+
+  const session = (): Promise<string> =>
+    service.session({
+      mcp_servers: [registered.id],
+      tools: [
+        {
+          type: 'mcp_toolset',
+          mcp_server_id: registered.id,
+          configs: [{ name: 'send', permission_policy: { type: 'always_ask' } }],
+        },
+        customTool('get_weather'),
+      ],
+    });
+  const agentOf = (threadId: string, apiKey = service.key): AgentSessionAgent =>
+    new AgentSessionAgent({ client: new AgentSessionClient({ baseUrl: service.url, apiKey }), threadId });
+  const say = (agent: AgentSessionAgent, content: string, id = `m-${content}`): void =>
+    agent.addMessage({ id, role: 'user', content });
+  const runOf = async (
+    agent: AgentSessionAgent,
+    parameters: Parameters<AgentSessionAgent['runAgent']>[0] = {},
+  ): Promise<BaseEvent[]> => {
+    const events: BaseEvent[] = [];
+    await agent.runAgent(parameters, { onEvent: ({ event }) => void events.push(event) });
+    return events;
+  };
+  const outcomeOf = (events: BaseEvent[]): unknown => (events.at(-1) as unknown as { outcome?: unknown }).outcome;
+  const rolesOf = ({ messages }: { messages: Message[] }): string[] => messages.map(({ role }) => role);
+  /** After a reload the page shows the same. */
+  const expectSameAfterReload = async (agent: AgentSessionAgent): Promise<void> => {
+    const other = agentOf(agent.threadId);
+    await other.connectAgent();
+    const shown = (messages: Message[]): object[] =>
+      messages.map(({ id, role, ...rest }) =>
+        JSON.parse(JSON.stringify(role === 'user' ? rest : { id, role, ...rest })),
+      );
+    expect(shown(other.messages)).to.deep.equal(shown(agent.messages));
+  };
+
+  it('runs a turn: thinking, text, calls and results under the ids of the service', async () => {
+    service.model.on(
+      /Go/,
+      steps(message([thinking('Hm.'), text('I look.'), use('mcp__mail__search', 'toolu_1')]), 'Done.'),
+    );
+    const agent = agentOf(await session());
+    say(agent, 'Go');
+    const events = await runOf(agent);
+    expect(events[0]!.type).to.equal(EventType.RUN_STARTED);
+    expect(outcomeOf(events)).to.deep.equal({ type: 'success' });
+    expect((events.at(-1) as unknown as { usage: object[] }).usage[0]).to.have.property('outputTokens');
+    expect(rolesOf(agent)).to.deep.equal(['user', 'reasoning', 'assistant', 'tool', 'assistant']);
+    const [, , step] = agent.messages as [unknown, unknown, { id: string; toolCalls: { id: string }[] }];
+    expect(step.id).to.match(/^msg_/);
+    expect(step.toolCalls.map(({ id }) => id)).to.deep.equal(['toolu_1']);
+    await expectSameAfterReload(agent);
+  });
+
+  it('leaves the tools of the page to the page, and goes on with their results', async () => {
+    service.model.on(/Go/, steps(message([use('get_weather', 'toolu_1', { city: 'Oslo' })]), 'Cold.'));
+    const agent = agentOf(await session());
+    say(agent, 'Go');
+    expect(outcomeOf(await runOf(agent))).to.deep.equal({ type: 'success', pendingToolCallIds: ['toolu_1'] });
+    agent.addMessage({ id: 't1', role: 'tool', toolCallId: 'toolu_1', content: '', error: 'No network.' });
+    expect(outcomeOf(await runOf(agent))).to.deep.equal({ type: 'success' });
+    expect(rolesOf(agent)).to.deep.equal(['user', 'assistant', 'tool', 'assistant']);
+    const result = (await service.history(agent.threadId)).find(({ type }) => type === 'user.custom_tool_result');
+    expect(result).to.include({ content: 'No network.', is_error: true });
+  });
+
+  it('asks for approvals as interrupts, after the tools of the page, and takes resume', async () => {
+    service.model.on(/Go/, steps(message([use('mcp__mail__send', 'toolu_1'), use('get_weather', 'toolu_2')]), 'Done.'));
+    const agent = agentOf(await session());
+    say(agent, 'Go');
+    expect(outcomeOf(await runOf(agent))).to.deep.equal({ type: 'success', pendingToolCallIds: ['toolu_2'] });
+    agent.addMessage({ id: 't2', role: 'tool', toolCallId: 'toolu_2', content: 'Cold.' });
+    const [interrupt] = (outcomeOf(await runOf(agent)) as { interrupts: Record<string, unknown>[] }).interrupts;
+    expect(interrupt).to.include({ id: 'toolu_1', reason: 'tool_confirmation', toolCallId: 'toolu_1' });
+    expect(interrupt!.expiresAt).to.be.a('string');
+    const events = await runOf(agent, {
+      resume: [{ interruptId: 'toolu_1', status: 'resolved', payload: { approved: false, reason: 'No.' } }],
+    });
+    expect(outcomeOf(events)).to.deep.equal({ type: 'success' });
+    const answer = (await service.history(agent.threadId)).find(({ type }) => type === 'user.tool_confirmation');
+    expect(answer).to.include({ result: 'deny', deny_message: 'No.' });
+    expect(agent.messages.filter(({ role }) => role === 'tool')).to.have.length(2);
+  });
+
+  it('connects to a turn that waits, and denies what is cancelled', async () => {
+    service.model.on(/Go/, steps(message([text('First.'), use('mcp__mail__send', 'toolu_1')]), 'Not sent.'));
+    const id = await session();
+    await service.send(id, 'Go');
+    const agent = agentOf(id, await newToken(service, id));
+    await eventually('it waits', async () => {
+      await agent.connectAgent().catch(() => undefined);
+      return agent.pendingInterrupts.length === 1;
+    });
+    expect(rolesOf(agent)).to.deep.equal(['user', 'assistant']);
+    await runOf(agent, { resume: [{ interruptId: 'toolu_1', status: 'cancelled' }] });
+    expect(rolesOf(agent)).to.deep.equal(['user', 'assistant', 'tool', 'assistant']);
+    await expectSameAfterReload(agent);
+  });
+
+  it('forgets what a model call showed that is made again', async () => {
+    service.model.reply([text('Wrong begin'), cut()], 'Right.');
+    const agent = agentOf(await session());
+    say(agent, 'Go');
+    await runOf(agent);
+    expect(agent.messages.map(({ content }) => content)).to.deep.equal(['Go', 'Right.']);
+  });
+
+  it('shows a failure as the error of the run', async () => {
+    service.model.on(/Go/, failure('invalid_request_error'));
+    const agent = agentOf(await session());
+    say(agent, 'Go');
+    const events = await runOf(agent).catch(() => []);
+    const end = await service.ended(agent.threadId);
+    expect(end.type).to.equal('turn.failed');
+    if (events.length > 0) expect(events.at(-1)).to.include({ type: EventType.RUN_ERROR, code: end.error.type });
+  });
+
+  it('cancels by abortRun, and leaves the turn alone by detachActiveRun', async () => {
+    const gate = service.model.gate();
+    service.model.reply([text('Begun.'), wait(gate)]);
+    const agent = agentOf(await session());
+    say(agent, 'Go');
+    const detached = runOf(agent);
+    await eventually('text shows', () => rolesOf(agent).includes('assistant'));
+    await agent.detachActiveRun();
+    await detached;
+    expect((await service.api('GET', `/v1/sessions/${agent.threadId}`)).body.status).to.equal('RUNNING');
+    const again = agentOf(agent.threadId);
+    const connected = again.connectAgent();
+    await eventually('text shows', () => rolesOf(again).includes('assistant'));
+    again.abortRun();
+    await connected;
+    expect(await service.ended(agent.threadId)).to.include({ type: 'turn.cancelled' });
+    gate.open();
+  });
+
+  it('sends a message once, and can be cloned', async () => {
+    service.model.reply('Once.');
+    const agent = agentOf(await session());
+    say(agent, 'Hello');
+    const copy = agent.clone();
+    await runOf(agent);
+    await runOf(copy);
+    expect((await service.history(agent.threadId)).filter(({ type }) => type === 'user.message')).to.have.length(1);
+    expect(copy.messages).to.deep.equal(agent.messages);
+  });
+
+  it('has nothing to run without a message: an error of the run', async () => {
+    const agent = agentOf(await session());
+    const types: string[] = [];
+    await agent.runAgent({}, { onEvent: ({ event }) => void types.push(event.type) }).catch(() => undefined);
+    expect(types.at(-1)).to.equal(EventType.RUN_ERROR);
+  });
+
+  it('makes tools of the page into those of a session', async () => {
+    const tools = toSessionTools([
+      { name: 'pick', description: 'Picks.', parameters: { type: 'object', properties: { n: { type: 'integer' } } } },
+      { name: 'none', description: 'Takes nothing.' },
+    ]);
+    const { status, body } = await service.api('POST', '/v1/sessions', { model_id: 'scripted', tools });
+    expect([status, body.tools]).to.deep.equal([201, tools]);
+  });
+});
