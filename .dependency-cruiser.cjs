@@ -36,7 +36,7 @@ const ROOMS = {
     'answers',
   ],
   workers: ['platform', 'db', 'temporal'],
-  reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'schedules', 'workers'],
+  reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'answers', 'schedules', 'workers'],
 };
 const only = (name, from, to, comment) => ({
   name,

@@ -9,6 +9,7 @@ import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
+import { CREDENTIAL_CHANNEL } from '../src/mcp/user-credentials.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
 import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
@@ -83,11 +84,15 @@ export async function startWorker(
   const schemaChecks = new SchemaChecks();
   const answers = new AnswerWatch((ids) => findClosedQuestions(db, ids));
   const waitingCalls = new FairQueue({ perProject: MAX_WAITING_CALLS });
+  const network = createMcpNetwork(config.mcpAllowedHosts);
+  const budget = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
+  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
   const cancels = new Listener(
     config.databaseListenUrl,
     {
       onPayload: (payload, channel) => {
         if (channel === CANCEL_CHANNEL) runningTurns.cancel(payload);
+        else if (channel === CREDENTIAL_CHANNEL) for (const id of payload.split(',')) void mcp.closeOf(id);
         else answers.notify(payload);
       },
       onConnect: () => {
@@ -101,9 +106,7 @@ export async function startWorker(
   );
   void cancels.add(CANCEL_CHANNEL);
   void cancels.add(ANSWER_CHANNEL);
-  const network = createMcpNetwork(config.mcpAllowedHosts);
-  const budget = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
-  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
+  void cancels.add(CREDENTIAL_CHANNEL);
   const reconciler = openTurnEngine(config, {
     ...{ db, backgroundPool, notifier, models: catalogue, log, connection },
     eager: false,

@@ -13,6 +13,13 @@ import { acceptMcpTools } from './mcp-servers/accept-tools.js';
 import { authorizeMcpServer } from './mcp-servers/authorize.js';
 import { mcpOauthCallback } from './mcp-servers/oauth-callback.js';
 import { getChangedMcpTool } from './mcp-servers/changed-tool.js';
+import { authorizeUserCredential } from './mcp-servers/credentials/authorize.js';
+import { deleteCredentialsOfUser } from './mcp-servers/credentials/delete-all.js';
+import { deleteUserCredential } from './mcp-servers/credentials/delete.js';
+import { getUserCredential } from './mcp-servers/credentials/get.js';
+import { listUserCredentials } from './mcp-servers/credentials/list.js';
+import { putUserCredential } from './mcp-servers/credentials/put.js';
+import { authorizeSession } from './sessions/authorize.js';
 import { deleteMcpServer } from './mcp-servers/delete.js';
 import { getMcpServer } from './mcp-servers/get.js';
 import { listMcpServers } from './mcp-servers/list.js';
@@ -85,6 +92,12 @@ export const routes: Route[] = [
   ['POST',   '/v1/mcp-servers/{mcp_server_id}/accept-tools',              'mcp_servers:write', LIMITED,   acceptMcpTools,               null],
   ['GET',    '/v1/mcp-servers/{mcp_server_id}/changed-tools/{tool_name}', 'mcp_servers:read',  UNLIMITED, getChangedMcpTool,            null],
   ['DELETE', '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:write', LIMITED,   deleteMcpServer,              null],
+  ['POST',   '/v1/credentials',                                           'mcp_servers:write', LIMITED,   putUserCredential,            null],
+  ['GET',    '/v1/credentials',                                           'mcp_servers:read',  UNLIMITED, listUserCredentials,          null],
+  ['GET',    '/v1/credentials/{credential_id}',                           'mcp_servers:read',  UNLIMITED, getUserCredential,            null],
+  ['POST',   '/v1/credentials/{credential_id}/authorize',                 'mcp_servers:write', LIMITED,   authorizeUserCredential,      null],
+  ['DELETE', '/v1/credentials/{credential_id}',                           'mcp_servers:write', LIMITED,   deleteUserCredential,         null],
+  ['DELETE', '/v1/credentials',                                           'mcp_servers:write', LIMITED,   deleteCredentialsOfUser,      null],
   ['GET',    '/v1/models',                                                'sessions:read',     UNLIMITED, listModels,                   null],
   ['POST',   '/v1/sessions',                                              'sessions:write',    LIMITED,   createSession,                null],
   ['GET',    '/v1/sessions',                                              'sessions:read',     UNLIMITED, listSessions,                 null],
@@ -95,6 +108,7 @@ export const routes: Route[] = [
   ['POST',   '/v1/sessions/{session_id}/cancel',                          'sessions:write',    LIMITED,   cancelSessionTurn,            'cancel'],
   ['POST',   '/v1/sessions/{session_id}/continue',                        'sessions:write',    LIMITED,   continueSessionTurn,          'send'],
   ['POST',   '/v1/sessions/{session_id}/fork',                            'sessions:write',    LIMITED,   forkSession,                  null],
+  ['POST',   '/v1/sessions/{session_id}/authorize',                       'sessions:write',    LIMITED,   authorizeSession,             'answer'],
   ['GET',    '/v1/sessions/{session_id}/queue',                           'sessions:read',     UNLIMITED, listQueue,                    'read'],
   ['POST',   '/v1/sessions/{session_id}/queue/release',                   'sessions:write',    LIMITED,   releaseSessionQueue,          'send'],
   ['DELETE', '/v1/sessions/{session_id}/queue/{event_id}',                'sessions:write',    LIMITED,   withdrawMessage,              'send'],

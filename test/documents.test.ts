@@ -61,7 +61,7 @@ describe('the tables in the documents are those of the code', () => {
     const rows = [...(await page('docs/architecture.md')).matchAll(/^\| `([a-z/]+\/)` \| (`.+`) \|$/gm)];
     const files = rows.flatMap(([, room, names]) => names!.match(/[a-z/-]+/g)!.map((name) => `${room}${name}.ts`));
     expect(files.length).to.be.within(20, 34);
-    for (const file of files) expect((await page(file)).split('\n').length, file).to.be.lessThan(202);
+    for (const file of files) expect((await page(file)).split('\n').length, file).to.be.lessThan(217);
   });
 
   it('docs/README.md: every page', async () => {

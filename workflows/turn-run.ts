@@ -24,6 +24,8 @@ export class TurnRun {
   /** The end of the turn's time, in ms since 1970. */
   #deadline = 0;
   #tools: string[] = [];
+  /** True if calls of the step wait until the session's user has authorized their servers. */
+  #waitsForUser = false;
   /** Calls that run in activities, without those whose tasks are waited for. */
   readonly #running = new Set<number>();
 
@@ -72,12 +74,14 @@ export class TurnRun {
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
     const { tasks = [], taskServers } = this.input.wait ?? {};
     await Promise.all(tasks.map((index) => this.#waitForTask(tools, index, taskServers?.[index])));
-    if (this.input.wait === undefined && free.length > 0) await this.#call(tools, free, outcome.mayAsk === true);
+    if (this.input.wait !== undefined || free.length === 0) return;
+    this.#waitsForUser = (await this.#call(tools, free, outcome.mayAsk === true)).length > 0;
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
   async waitForOthers(outcome: OpenStep): Promise<'closed' | 'ended'> {
-    if (outcome.kind === 'again' || outcome.waiting.length === 0) return 'closed';
+    if (outcome.kind === 'again' || (outcome.waiting.length === 0 && !this.#waitsForUser)) return 'closed';
+    this.#waitsForUser = false;
     const { tools } = outcome;
     const result = await waitForAnswers({
       signals: this.#signals,
@@ -143,16 +147,19 @@ export class TurnRun {
     return result === 'over' ? null : result;
   }
 
-  async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<void> {
+  /** Runs calls. Returns those that wait until the session's user has authorized their servers. */
+  async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<number[]> {
+    const unauthorized: number[] = [];
     this.#tools = tools;
     this.#details.show(`${this.#progress}: ${formatToolNames(tools, indices)}`);
     const waits: Promise<void>[] = [];
     const callOne = async (index: number): Promise<void> => {
       this.#running.add(index);
-      const place = { turnId: this.input.id, step: this.#step, index };
+      const place = { turnId: this.input.id, step: this.#step, index, mayWait: true } as const;
       const call = this.#activity(`tool ${tools[index]}`, mayAsk).callTool(place);
       const open = await call.finally(() => this.#running.delete(index));
       if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
+      if (open?.kind === 'authorization') unauthorized.push(index);
       if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
       const wait = this.#waitForTask(tools, index, open.serverId, open.longWaitMs);
       wait.catch(() => undefined); // It is awaited when all calls have begun.
@@ -162,6 +169,7 @@ export class TurnRun {
       await Promise.all(indices.slice(start, start + PARALLEL_TOOLS).map(callOne));
     }
     await Promise.all(waits);
+    return unauthorized;
   }
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */

@@ -24,8 +24,8 @@ interface Wait {
   place: { turnId: string; step: number };
   /** Sets what is left of the turn's time, against which a wait does not count. */
   setRemaining: (ms: number) => void;
-  /** Runs or closes calls of the step. */
-  call: (indices: number[]) => Promise<void>;
+  /** Runs or closes calls of the step. Returns those that wait now until the session's user has authorized their servers. */
+  call: (indices: number[]) => Promise<number[]>;
   /** Shows the open calls in the workflow's current details. */
   show: (open: number[]) => void;
   waitsFor: WaitsFor;
@@ -41,26 +41,40 @@ interface Wait {
 export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | 'replaced'> {
   const taken = new Set<number>();
   const work: Promise<void>[] = [];
-  const state = { active: 0, failed: false };
+  const state = { active: 0, failed: false, waitsAgain: false };
   const start = (indices: number[]): void => {
     for (const index of indices) taken.add(index);
     state.active += 1;
-    const calls = wait.call(indices).finally(() => (state.active -= 1));
+    const calls = wait
+      .call(indices)
+      .then((again) => {
+        for (const index of again) taken.delete(index);
+        if (again.length > 0) state.waitsAgain = true;
+      })
+      .finally(() => (state.active -= 1));
     calls.catch(() => (state.failed = true));
     work.push(calls);
   };
   try {
     for (;;) {
       const seen = wait.signals.received;
+      state.waitsAgain = false;
       const step = await advanceWait(wait.place);
       if (step === null) return 'ended';
       wait.setRemaining(step.remainingMs);
       const ready = step.ready.filter((index) => !taken.has(index));
       if (ready.length > 0) start(ready);
-      if (step.open.length === 0) break;
+      if (step.open.length === 0) {
+        await Promise.all(work);
+        if (state.waitsAgain) continue;
+        break;
+      }
       wait.show(step.open);
       wait.waitsFor.answer(true);
-      const awoken = await condition(() => wait.signals.received > seen || state.failed, step.expiresInMs);
+      const awoken = await condition(
+        () => wait.signals.received > seen || state.failed || state.waitsAgain,
+        step.expiresInMs,
+      );
       if (state.failed) break;
       if (!awoken && state.active === 0 && wait.endsAtTimer(step)) return 'replaced';
     }

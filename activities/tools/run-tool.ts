@@ -30,6 +30,11 @@ export function outcomeUnknown(name: string): ToolResult {
   );
 }
 
+/** The result of a call whose server the session's user has to authorize, in a turn that cannot wait for that. */
+export function notAuthorized(name: string): ToolResult {
+  return textResult(`This call of ${name} was not run: the user of the session has not authorized its server.`, true);
+}
+
 /** The result of a call that waited for a person's answer when a deploy ended its worker (contract.md §23). */
 export function restarted(name: string): ToolResult {
   return textResult(
@@ -41,7 +46,7 @@ export function restarted(name: string): ToolResult {
 
 /**
  * Runs a tool within its time limit; each progress notification restarts the limit. Returns the task, if an MCP server began
- * one. Errors of the tool become error
+ * one, or the id of the server that the session's user has to authorize first. Errors of the tool become error
  * results for the model. A cancel and errors of Postgres or the storage are thrown; Temporal retries the latter.
  */
 export async function runTool(
@@ -51,7 +56,7 @@ export async function runTool(
   found: RunnableTool | undefined,
   cancelled: AbortSignal,
   questions?: (hold: () => () => void) => QuestionsOf,
-): Promise<ToolResult | { task: StartedTask }> {
+): Promise<ToolResult | { task: StartedTask } | { unauthorized: string }> {
   if (found === undefined) return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
   const toolCall: ToolCall = {
@@ -72,7 +77,7 @@ export async function runTool(
           () => reserveTask(deps.db, turn.projectId, call),
         )
       : runBuiltIn(deps, toolCall, found.tool));
-    if ('task' in result) return result;
+    if ('task' in result || 'unauthorized' in result) return result;
     if (result.isError) span.setAttribute('error.type', 'tool_error').setStatus({ code: SpanStatusCode.ERROR });
     return result;
   });
@@ -81,6 +86,7 @@ export async function runTool(
   try {
     const result = await unlessAborted(work, toolCall.signal);
     if ('task' in result) outcome = 'task';
+    else if ('unauthorized' in result) outcome = 'unauthorized';
     else outcome = result.isError ? 'error' : 'ok';
     return result;
   } catch (error) {

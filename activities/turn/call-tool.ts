@@ -2,7 +2,7 @@ import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from './run-activity.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
-import { outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
+import { notAuthorized, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
 import { CallPlaces } from '../call-places.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
 import { runnableTools, type RunnableTool } from '../tools/offered-tools.js';
@@ -10,6 +10,8 @@ import { deferralLimits } from './deferral-limits.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
 import { keepTask } from '../tools/mcp/keep-task.js';
+import { findTurnServers } from '../../src/mcp/user-credentials.js';
+import { planAuthorization } from '../../src/answers/authorization-wait.js';
 import { closeElicitations } from '../../src/answers/elicitation.js';
 import { loadRunningMs } from '../../src/turns/running-time.js';
 import { remainingMs } from './remaining.js';
@@ -27,7 +29,7 @@ const LAST_STORE_MS = 2000;
  * taken several workers down.
  */
 export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActivities['callTool'] {
-  return ({ turnId, step, index }) =>
+  return ({ turnId, step, index, mayWait = false }) =>
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
@@ -38,6 +40,21 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         await storeUnrunCall(deps, call);
         return;
       }
+      if (call.authorization?.state === 'denied' || call.authorization?.state === 'expired') {
+        await storeUnrunCall(deps, call);
+        return;
+      }
+      const serverId = await unauthorizedServer(deps, turn, call);
+      if (serverId !== null) {
+        if (mayWait) return waitForAuthorization(deps, { ...call, state: 'pending' }, serverId);
+        // Its workflow was started by a build that does not know this wait.
+        await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
+        await storeWithRetries(
+          () => storeToolResult(deps, { ...call, state: 'started' }, notAuthorized(call.name)),
+          signal,
+        );
+        return;
+      }
       return withPlaces(deps, limit, turn.projectId, signal, async (places) => {
         const loadRemaining = async (): Promise<number> => remainingMs(deps, await loadRunningMs(deps.db, turnId));
         const clock = call.mayAsk ? new TurnClock(await loadRemaining()) : null;
@@ -45,10 +62,15 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         const stored = await resultOf(deps, turn, call, attempt, signal, clock, places)
           .catch((error: unknown) => endedByRestart(deps, call, attempt, error))
           .finally(() => clock?.stop());
-        if (stored !== 'stored') {
+        if (stored !== 'stored' && 'unauthorized' in stored) {
+          if (call.mayAsk) await store(() => closeElicitations(deps, turnId, call, 'withdrawn'));
+          if (mayWait)
+            return store(() => waitForAuthorization(deps, { ...call, state: 'started' }, stored.unauthorized));
+          await store(() => storeToolResult(deps, call, notAuthorized(call.name)));
+        } else if (stored !== 'stored') {
           if (call.mayAsk) await store(() => closeElicitations(deps, turnId, call, 'withdrawn'));
           if ('task' in stored) {
-            await keepTask(deps, turn, call, stored.task, attempt.task, store);
+            await keepTask(deps, call, stored.task, attempt.task, store);
             return openTask();
           }
           await store(() => storeToolResult(deps, call, stored));
@@ -56,6 +78,24 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         return clock === null ? undefined : { kind: 'done' as const, remainingMs: await loadRemaining() };
       });
     });
+}
+
+/** The server of a call that the session's user has to authorize first; null if the call may run. */
+async function unauthorizedServer(deps: ActivityDeps, turn: TurnContext, call: ToolCallRow): Promise<string | null> {
+  if (call.state !== 'pending' || !turn.servers.some(({ asUser }) => asUser)) return null;
+  const { serverId } = serverOf(deps, turn, call);
+  if (!turn.servers.some(({ id, asUser }) => id === serverId && asUser)) return null;
+  const [server] = await findTurnServers(deps.db, turn.id, [serverId!]);
+  return server?.user_credential === null ? server.id : null;
+}
+
+async function waitForAuthorization(
+  deps: ActivityDeps,
+  call: ToolCallRow & { state: 'pending' | 'started' },
+  serverId: string,
+): Promise<{ kind: 'authorization' }> {
+  await planAuthorization(deps, call, serverId);
+  return { kind: 'authorization' };
 }
 
 /** Runs a call in a place of its project's tools and of the worker. */

@@ -13,6 +13,9 @@ export interface ConnectedServer {
   failure: string | null;
 }
 
+/** The tools of a server that acts as a user are those of the last probe. A call connects, with the user's credential. */
+const NO_USER = 'The MCP server acts as a user, and the session has none: create it with `user`.';
+
 /**
  * Connects all servers of a session in parallel at the start of a turn, with one attempt of 8 s each (contract.md §2),
  * and records the outcome in their rows. A failed connection is an outcome, not an error.
@@ -20,12 +23,13 @@ export interface ConnectedServer {
  */
 export async function connectServers(
   servers: readonly McpServerRow[],
-  askingServerIds: readonly string[],
+  { askingServerIds, hasUser }: { askingServerIds: readonly string[]; hasUser: boolean },
   { mcp, db, log }: Pick<ToolDeps, 'mcp' | 'db' | 'log'>,
   signal: AbortSignal,
 ): Promise<ConnectedServer[]> {
   return Promise.all(
     servers.map(async (server): Promise<ConnectedServer> => {
+      if (server.credentials === 'user') return { server, failure: hasUser ? null : NO_USER };
       const { failure, tools } = await mcp
         .verify({ ...server, mayAsk: askingServerIds.includes(server.id) }, signal)
         .then(
@@ -54,7 +58,7 @@ export async function skipServers(
   return Promise.all(
     servers.map(async (server) => {
       log.error({ mcp_server_id: server.id, lost_workers: lostWorkers }, 'an MCP server of a turn was not connected');
-      await recordConnection(db, server.id, failure);
+      if (server.credentials !== 'user') await recordConnection(db, server.id, failure);
       return { server, failure };
     }),
   );

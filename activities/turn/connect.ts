@@ -25,7 +25,7 @@ export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMc
       const began = performance.now();
       const connected =
         lostWorkers < MAX_LOST_WORKERS
-          ? await connectServers(servers, turn.askingServerIds, deps, signal)
+          ? await connectServers(servers, turn, deps, signal)
           : await skipServers(servers, deps, lostWorkers);
       await record(deps, turnId, connected, Math.round(performance.now() - began));
     });

@@ -1,4 +1,4 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { TurnServerRow } from '../../src/mcp/user-credentials.js';
 import type { Db } from '../../src/db/transaction.js';
 import type { McpConnection } from '../../src/mcp/client.js';
 import { failureReason } from '../../src/mcp/reasons.js';
@@ -53,7 +53,7 @@ export async function ofServer<T>(poll: Poll, question: Promise<T>): Promise<T> 
 }
 
 /** Stores the result of a task that has ended, and ends its MCP session. @throws ApplicationFailure `TaskOpen` */
-export async function endTask(poll: Poll, server: McpServerRow, answer: End): Promise<void> {
+export async function endTask(poll: Poll, server: TurnServerRow, answer: End): Promise<void> {
   const { deps, place, loaded, signal } = poll;
   const { call, task } = loaded;
   const { mcp } = deps;
@@ -97,7 +97,7 @@ export function storeResult(
   result: ToolResult,
   hasEnded: boolean,
 ): Promise<void> {
-  const row = { ...place, ...call, input: {}, action: null, mayAsk: task.mayAsk };
+  const row = { ...place, ...call, input: {}, action: null, authorization: null, mayAsk: task.mayAsk };
   const stored = { ...result, ...(hasEnded && { commit: (tx: Db) => markEnded(tx, place) }) };
   return storeWithRetries(() => storeToolResult(deps, row, stored), signal);
 }

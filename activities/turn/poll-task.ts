@@ -1,6 +1,5 @@
 import { closeElicitations, type TaskQuestions } from '../../src/answers/elicitation.js';
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
-import { findServers } from '../../src/mcp/find-servers.js';
+import { findTurnServers, type TurnServerRow } from '../../src/mcp/user-credentials.js';
 import type { McpConnection } from '../../src/mcp/client.js';
 import { loadTask, moveTask, type TaskRow } from '../../src/steps/task-call.js';
 import { FIRST_POLL_MS } from '../../src/steps/task-pauses.js';
@@ -66,12 +65,12 @@ export function pollTask(deps: ActivityDeps, slots: PollSlots, tools: Concurrenc
 }
 
 /** The server of a task that is not overdue. Else stores the result of the task, which the service gives up. */
-async function findServer(poll: Poll): Promise<McpServerRow | 'overdue' | 'removed'> {
+async function findServer(poll: Poll): Promise<TurnServerRow | 'overdue' | 'removed'> {
   const { deps, place, loaded } = poll;
   const { turn, call, task } = loaded;
   const { taskTimeoutSeconds } = deps.config;
   const isOverdue = task.ageMs >= taskTimeoutSeconds * 1000;
-  const [server] = isOverdue ? [] : await findServers(deps.db, turn.projectId, [task.serverId]);
+  const [server] = isOverdue ? [] : await findTurnServers(deps.db, turn.id, [task.serverId]);
   if (server !== undefined) return server;
   if (isOverdue) taskPolls.inc({ outcome: 'overdue' });
   if (task.mayAsk) await closeElicitations(deps, turn.id, place, 'withdrawn');
@@ -86,7 +85,7 @@ function endOf({ status, message }: TaskRow): End | null {
 }
 
 /** Asks once. @throws ApplicationFailure `TaskOpen` */
-async function ask(poll: Poll, server: McpServerRow): Promise<End> {
+async function ask(poll: Poll, server: TurnServerRow): Promise<End> {
   const { deps, place, loaded, signal } = poll;
   const { turn, task } = loaded;
   const withdraw = () => closeElicitations(deps, turn.id, place, 'withdrawn');

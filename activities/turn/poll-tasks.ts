@@ -1,5 +1,4 @@
-import { findServers } from '../../src/mcp/find-servers.js';
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import { findTurnServers, type TurnServerRow } from '../../src/mcp/user-credentials.js';
 import type { McpConnection } from '../../src/mcp/client.js';
 import { failureReason } from '../../src/mcp/reasons.js';
 import { loadTasks, moveTask, type OpenTask } from '../../src/steps/task-call.js';
@@ -52,7 +51,7 @@ export function pollTasks(deps: ActivityDeps, slots: PollSlots): TurnActivities[
         const waits = new Map(open.map(({ index, task }) => [index, untilPoll(task, openTasks)]));
         const due = open.filter(({ index }) => waits.get(index)! <= 0);
         if (due.length > 0) {
-          const asked = await slots.within(turn.projectId, () => askAll(deps, place, turn.projectId, due, signal));
+          const asked = await slots.within(turn.projectId, () => askAll(deps, place, due, signal));
           if (asked === null) throw noSlot(openTasks);
           const found = { asking: indicesOf(asked, 'asking'), ended: indicesOf(asked, 'ended') };
           if (found.asking.length + found.ended.length > 0) return found;
@@ -79,13 +78,12 @@ function indicesOf(asked: Asked[], reason: Asked['reason']): number[] {
 async function askAll(
   deps: ActivityDeps,
   place: { turnId: string; step: number },
-  projectId: string,
   due: OpenTask[],
   signal: AbortSignal,
 ): Promise<Asked[]> {
   const { serverId } = due[0]!.task;
   const tasks = due.filter(({ task }) => task.serverId === serverId);
-  const [server] = await findServers(deps.db, projectId, [serverId]);
+  const [server] = await findTurnServers(deps.db, place.turnId, [serverId]);
   if (server === undefined) return tasks.map((one) => ({ one, state: null, reason: 'ended' }));
   const asked: Asked[] = [];
   for (let start = 0; start < tasks.length; start += PARALLEL) {
@@ -114,7 +112,7 @@ function isAway({ state, reason }: Asked): boolean {
 async function ask(
   deps: ActivityDeps,
   place: { turnId: string; step: number; index: number },
-  server: McpServerRow,
+  server: TurnServerRow,
   one: OpenTask,
   signal: AbortSignal,
 ): Promise<Asked> {

@@ -4,7 +4,7 @@ import {
   readTaskQuestions,
   type TaskQuestions,
 } from '../../src/answers/elicitation.js';
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { TurnServerRow } from '../../src/mcp/user-credentials.js';
 import type { McpConnection } from '../../src/mcp/client.js';
 import { withDeadline } from '../../src/mcp/deadline.js';
 import { readQuestion, type QuestionHandler } from '../../src/mcp/questions.js';
@@ -53,7 +53,7 @@ export class TaskQuestionBasket {
   constructor(
     private readonly deps: ActivityDeps,
     private readonly place: CallPlace,
-    private readonly server: McpServerRow,
+    private readonly server: TurnServerRow,
     private readonly cancelled: AbortSignal,
   ) {}
 

@@ -23,7 +23,13 @@ export interface TurnActivities {
    * Runs one tool call of a step and stores its result. If its server began a task for it, returns that; if it may have asked
    * questions, what is left of the turn's time.
    */
-  callTool(input: CallPlace): Promise<OpenTask | { kind: 'done'; remainingMs: number } | undefined>;
+  /**
+   * `mayWait`: the workflow knows how to wait until the session's user has authorized the server of a call, which then answers
+   * `authorization`.
+   */
+  callTool(
+    input: CallPlace & { mayWait?: true },
+  ): Promise<OpenTask | { kind: 'done'; remainingMs: number } | { kind: 'authorization' } | undefined>;
   /**
    * Asks for the task of a call until it has ended, then stores the result. Each question is an attempt of its own: between
    * them the activity waits in Temporal, without a slot and without new events in the history.

@@ -10,10 +10,13 @@ export const nameField = {
   description: 'Its name, unique in the project. The names of its tools begin with it: `mcp__NAME__TOOL`.',
 } as const satisfies JsonSchema;
 
-const fields = {
+export const secretFields = {
   token: { type: 'string', description: 'Sent as `Authorization: Bearer TOKEN`.' },
   name: { type: 'string', description: 'Name of the header.' },
   value: { type: 'string', description: 'Value of the header.' },
+} as const;
+
+const oauthFields = {
   client_id: {
     type: 'string',
     minLength: 1,
@@ -36,7 +39,7 @@ const fields = {
     description: 'Scopes to request; without it, those in the metadata of the resource.',
   },
 } as const;
-const { token, name, value, ...ofOauth } = fields;
+const { token, name, value } = secretFields;
 
 export const authTypeField = {
   $id: 'McpAuthType',
@@ -49,7 +52,7 @@ export const authTypeField = {
 export const authField = shownAs(
   {
     type: 'object',
-    properties: { type: { ...authTypeField, default: 'NONE' }, ...fields },
+    properties: { type: { ...authTypeField, default: 'NONE' }, ...secretFields, ...oauthFields },
     additionalProperties: false,
   },
   {
@@ -69,7 +72,7 @@ export const authField = shownAs(
       {
         $id: 'OAuthMcpAuth',
         description: 'A person authorizes the service in a browser.',
-        ...objectSchema({ type: { const: 'OAUTH' } }, ofOauth),
+        ...objectSchema({ type: { const: 'OAUTH' } }, oauthFields),
       },
     ],
   },
@@ -82,6 +85,14 @@ export const allowedToolsField = {
   maxItems: 256,
   uniqueItems: true,
   description: 'Names of the server’s tools that the agent may call; null: all of them.',
+} as const satisfies JsonSchema;
+
+export const credentialsField = {
+  $id: 'McpCredentials',
+  type: 'string',
+  enum: ['shared', 'user'],
+  description:
+    '`shared`: turns use the server’s own credential. `user`: turns use that of the session’s `user` (POST /v1/credentials); the server’s own serves registration and probes.',
 } as const satisfies JsonSchema;
 
 export const pinToolsField = {

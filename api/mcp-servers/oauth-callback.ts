@@ -11,6 +11,7 @@ import { ServiceError } from '../../src/platform/errors.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { callbackPage, type CallbackPage, type Parties } from './oauth-page.js';
+import { useCredential } from './credentials/usable.js';
 import { probeServer } from './probe.js';
 
 /** The browser needs only the text. It must not send the address, which contains the code, to other sites. */
@@ -64,8 +65,14 @@ async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Pr
     const parties = taken && (await partiesOf(deps.db, taken));
     return { status: 422, title: 'Not authorized', text: `mcp_oauth_failed: ${reason}.`, parties };
   }
-  const { server } = taken;
+  const { server, credential } = taken;
   const parties = await partiesOf(deps.db, taken);
+  if (credential !== null) {
+    deps.oauth.forget(credential.id);
+    await useCredential({ ...deps, log }, server, credential.end_user);
+    const text = `You have authorized the MCP server ${server.name}. The agent goes on by itself. You can close this page.`;
+    return { status: 200, title: 'Authorized', text, parties };
+  }
   try {
     await probeServer(deps, server);
     const text = `The MCP server ${server.name} is authorized. You can close this page.`;

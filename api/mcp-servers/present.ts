@@ -1,11 +1,10 @@
-import type { McpOauthRow } from '../../src/db/entities/mcp-oauth.js';
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { McpAuthType, McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import type { AuthorizationLink } from '../../src/mcp/oauth/authorize.js';
 import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { flag, idField, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import { presented } from '../http/core/presenter.js';
 import { changedToolSchema } from './changed-tool-fields.js';
-import { allowedToolsField, authTypeField } from './fields.js';
+import { allowedToolsField, authTypeField, credentialsField } from './fields.js';
 
 const authorizationStatus = {
   $id: 'AuthorizationStatus',
@@ -14,7 +13,7 @@ const authorizationStatus = {
   description: '`authorization_required`: a person must open `authorization_url`. `authorized`: a person has done so.',
 } as const;
 
-const auth = {
+export const authSchema = {
   $id: 'McpServerAuth',
   description: 'How the service proves to the MCP server who it is, without the credential.',
   ...objectSchema(
@@ -49,7 +48,8 @@ const mcpServer = presented(
     id: idField('mcpServer', 'Id of the MCP server.'),
     name: described(text, 'Its name, unique in the project.'),
     url: described(text, 'Its Streamable HTTP endpoint.'),
-    auth,
+    auth: authSchema,
+    credentials: credentialsField,
     allowed_tools: {
       type: ['array', 'null'],
       items: text,
@@ -77,6 +77,7 @@ const mcpServer = presented(
     name: 'orders',
     url: 'https://mcp.example.com/orders',
     auth: { type: 'BEARER', name: null },
+    credentials: 'shared',
     allowed_tools: null,
     tools: [{ name: 'late_orders', description: 'Lists the orders that are late.' }],
     pin_tools: false,
@@ -96,14 +97,17 @@ export function presentMcpServer(server: McpServerRow, link?: AuthorizationLink)
   const { auth_type: type, auth_header: name, oauth, tool_list: tools } = server;
   return mcpServer.present({
     ...server,
-    auth: { type, name, ...(oauth !== null && oauthFields(oauth, link)) },
+    auth: presentAuth({ type, name }, oauth === null ? null : oauth.authorized_at !== null, link),
     tools,
   });
 }
 
-function oauthFields(
-  { authorized_at }: McpOauthRow,
+/** `isAuthorized`: only of type OAUTH. */
+export function presentAuth(
+  { type, name }: { type: McpAuthType; name: string | null },
+  isAuthorized: boolean | null,
   link: AuthorizationLink = { authorization_url: null, expires_at: null },
 ): Record<string, unknown> {
-  return { status: authorized_at === null ? 'authorization_required' : 'authorized', ...link };
+  if (type !== 'OAUTH' || isAuthorized === null) return { type, name };
+  return { type, name, status: isAuthorized ? 'authorized' : 'authorization_required', ...link };
 }

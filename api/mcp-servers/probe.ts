@@ -3,6 +3,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
 import { storeProbe } from '../../src/mcp/store.js';
+import type { TurnServerRow } from '../../src/mcp/user-credentials.js';
 import type { ApiDeps } from '../deps.js';
 import { operation } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
@@ -21,7 +22,7 @@ export const probeMcpServer = operation({
 
 export async function probeServer(
   { config, db, mcpNetwork, oauth, probes }: ApiDeps,
-  server: McpServerRow,
+  server: TurnServerRow,
 ): Promise<McpServerRow> {
   const url = await mcpNetwork.checkUrl(server.url);
   const probed = await probes.run(server.project_id, url, () => requestAuthOf(config.encryptionKeys, oauth, server));

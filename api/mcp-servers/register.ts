@@ -9,7 +9,7 @@ import { startOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { insertServer, requireKnownTools } from '../../src/mcp/store.js';
 import { operation } from '../http/core/operation.js';
-import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
+import { allowedToolsField, authField, credentialsField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 
 const body = {
@@ -28,6 +28,7 @@ const body = {
       auth: authField,
       allowed_tools: { ...allowedToolsField, default: null },
       pin_tools: { ...pinToolsField, default: false },
+      credentials: { ...credentialsField, default: 'shared' },
     },
   ),
   examples: [{ name: 'orders', url: 'https://mcp.example.com/orders', auth: { type: 'BEARER', token: 'secret' } }],
@@ -59,8 +60,9 @@ export const registerMcpServer = operation<FromSchema<typeof body>>({
     requireKnownTools(body.allowed_tools, probed?.tools ?? []);
 
     const id = newId('mcpServer');
-    const { name, allowed_tools, pin_tools } = body;
-    const server = { id, project_id: projectId, name, url: body.url, credential, allowed_tools, pin_tools };
+    const { name, allowed_tools, pin_tools, credentials } = body;
+    const fields = { name, url: body.url, allowed_tools, pin_tools, credentials };
+    const server = { id, project_id: projectId, credential, ...fields };
     return transaction(db, async (tx) => {
       await insertServer(tx, config.encryptionKeys, server, probed);
       const link = started === null ? undefined : await storeStarted(tx, deps, id, started);

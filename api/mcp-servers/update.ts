@@ -12,7 +12,7 @@ import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { requireKnownTools, updateServer, type NewAuth } from '../../src/mcp/store.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { allowedToolsField, authField, nameField, pinToolsField } from './fields.js';
+import { allowedToolsField, authField, credentialsField, nameField, pinToolsField } from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
@@ -20,7 +20,13 @@ const body = {
   $id: 'McpServerChange',
   description: 'Changes of an MCP server. Fields that are absent stay.',
   type: 'object',
-  properties: { name: nameField, auth: authField, allowed_tools: allowedToolsField, pin_tools: pinToolsField },
+  properties: {
+    name: nameField,
+    auth: authField,
+    allowed_tools: allowedToolsField,
+    pin_tools: pinToolsField,
+    credentials: credentialsField,
+  },
   additionalProperties: false,
   examples: [{ allowed_tools: ['late_orders'] }],
 } as const satisfies JsonSchema;
@@ -29,7 +35,7 @@ type Body = FromSchema<typeof body>;
 
 export const updateMcpServer = operation<Body, McpServerRow>({
   id: 'updateMcpServer',
-  summary: 'Change the name, credential, allowed tools or tool pinning of an MCP server',
+  summary: 'Change the name, credential, allowed tools, tool pinning or kind of credentials of an MCP server',
   description:
     'Changes the fields that the body has. A new `auth` is tried with a connection before it is stored. For another url, delete the server and register it again.',
   body,
@@ -50,8 +56,9 @@ export const updateMcpServer = operation<Body, McpServerRow>({
     const { answer, replaced } = await transaction(deps.db, async (tx) => {
       const server = await lockServer(tx, resource.project_id, resource.id);
       const { name = server.name, allowed_tools = server.allowed_tools, pin_tools = server.pin_tools } = body;
+      const { credentials = server.credentials } = body;
       if (body.allowed_tools) requireKnownTools(body.allowed_tools, auth?.probed?.tools ?? server.tool_list);
-      await updateServer(tx, deps.config.encryptionKeys, server, { name, allowed_tools, pin_tools, auth });
+      await updateServer(tx, deps.config.encryptionKeys, server, { name, allowed_tools, pin_tools, credentials, auth });
       const replaced = auth === undefined ? null : await deleteOauth(tx, server.id);
       const link = started === null ? undefined : await storeStarted(tx, deps, server.id, started);
       return { answer: presentMcpServer(await getServer(tx, server.project_id, server.id), link), replaced };

@@ -46,6 +46,7 @@ export const sessionExample = {
   required_actions: [],
   queue: { length: 0, state: 'open' },
   fallback_model_ids: ['claude-haiku-4-5'],
+  user: null,
   budget: { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' },
   cost: { amount: '0.012345', currency: 'USD' },
   continuable: false,
@@ -88,6 +89,7 @@ const session = presented(
       description: 'The models that a turn goes on with when its model fails, in order.',
     },
     budget: shownBudgetSchema,
+    user: { type: ['string', 'null'], description: 'The person for whom the agent acts; null: nobody.' },
     cost: orNull(money, 'What the model calls of its turns cost so far; null if one of their models has no price.'),
     continuable: described(flag, 'True if POST continue can continue the last turn.'),
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
@@ -111,6 +113,7 @@ const STATUS_OF_TURN = {
 export function presentSession(row: Session): Record<string, unknown> {
   return session.present({
     ...row,
+    user: row.end_user,
     status: row.turn_state === null ? 'IDLE' : STATUS_OF_TURN[row.turn_state],
     tools: new JsonText(row.tools),
     required_actions: new JsonText(row.required_actions),

@@ -11,6 +11,7 @@ import { turnOfPath } from './turn-of-path.js';
 const ACTIONS: Record<RequiredAction['type'], true> = {
   tool_confirmation: true,
   custom_tool_result: true,
+  mcp_authorization: true,
   budget: true,
   elicitation: true,
 };

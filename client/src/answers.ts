@@ -53,8 +53,8 @@ export class Answers {
   take(event: StreamEvent): void {
     if (event.type !== 'agent.requires_action') return;
     for (const action of event.required_actions) {
-      // Whoever owns the budget raises it with updateSession.
-      if (action.type === 'budget') continue;
+      // Whoever owns the budget raises it with updateSession; the user authorizes a server in a browser.
+      if (action.type === 'budget' || action.type === 'mcp_authorization') continue;
       const id = action.type === 'elicitation' ? action.elicitation_id : action.tool_use_id;
       if (this.#taken.has(id)) continue;
       this.#taken.add(id);

@@ -12,6 +12,8 @@ export type Skill = Schemas['Skill'];
 export type McpServer = Schemas['McpServer'];
 /** A tool of a server with pinned tools that is held back until it is accepted. */
 export type ChangedMcpTool = Schemas['ChangedMcpTool'];
+/** The credential of a user for an MCP server, without its secret. */
+export type Credential = Schemas['Credential'];
 export type Model = Schemas['Model'];
 export type Session = Schemas['Session'];
 export type File = Schemas['File'];
@@ -23,8 +25,10 @@ export type RequiredAction = Schemas['RequiredAction'];
 export type Elicitation = Extract<RequiredAction, { type: 'elicitation' }>;
 /** A model call that does not fit into the session's budget. */
 export type BudgetAction = Extract<RequiredAction, { type: 'budget' }>;
+/** A call that waits until the user of the session has authorized its MCP server: see `authorizeSession`. */
+export type McpAuthorizationAction = Extract<RequiredAction, { type: 'mcp_authorization' }>;
 /** A call that waits for a person's decision or for the client's result. */
-export type WaitingCall = Exclude<RequiredAction, Elicitation | BudgetAction>;
+export type WaitingCall = Exclude<RequiredAction, Elicitation | BudgetAction | McpAuthorizationAction>;
 export type Webhook = Schemas['Webhook'];
 /** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
@@ -78,6 +82,10 @@ export type NewMessage = Schemas['NewMessage'];
 export type NewMcpServer = Schemas['NewMcpServer'];
 export type McpServerChange = Schemas['McpServerChange'];
 export type AcceptedMcpTools = Schemas['AcceptedMcpTools'];
+export type NewCredential = Schemas['NewCredential'];
+export type SessionAuthorizationRequest = Schemas['SessionAuthorizationRequest'];
+/** Where the user of a session authorizes an MCP server. */
+export type SessionAuthorization = Schemas['SessionAuthorization'];
 export type NewWebhook = Schemas['NewWebhook'];
 export type NewSchedule = Schemas['NewSchedule'];
 export type ScheduleChange = Schemas['ScheduleChange'];
@@ -104,6 +112,7 @@ export type SessionQuery = PageQuery & SessionFilter;
 /** What the turns of a group took, and how they are grouped. */
 export type UsageGroup = Schemas['UsageGroup'];
 export type UsageQuery = PageQuery & Schemas['UsageFilter'];
+export type CredentialQuery = PageQuery & Schemas['CredentialFilter'];
 export type FileQuery = PageQuery & Schemas['FileFilter'];
 export type WebhookDeliveryQuery = PageQuery & Schemas['WebhookDeliveryFilter'];
 export type DownloadLink = Schemas['DownloadLink'];

@@ -3,6 +3,7 @@ import type { Db } from '../db/transaction.js';
 import type { EventRow } from '../events/store.js';
 import type { Form } from '../forms/fields.js';
 import type { ActionKind } from '../sessions/required-actions.js';
+import type { AuthorizationAction } from './authorization-wait.js';
 import type { ElicitationState } from './elicitation.js';
 
 /** planned → open (asked) → allowed, denied, answered or expired. planned and open → cancelled when the turn ends. */
@@ -43,6 +44,24 @@ export async function loadActions(db: Db, sessionId: string, toolUseIds: string[
         ORDER BY a.tool_use_id, t.number DESC, a.step DESC, a.index DESC`,
   );
   return new Map(rows.map((row) => [row.tool_use_id, withAnswer<Action>(row)]));
+}
+
+/** The calls of a session that wait or waited for an authorization, by tool use id, as `loadActions` loads the others. */
+export async function loadAuthorizations(
+  db: Db,
+  sessionId: string,
+  toolUseIds: string[],
+): Promise<Map<string, AuthorizationAction>> {
+  const rows = await runSql<WithEvent<AuthorizationAction>>(
+    db,
+    sql`SELECT DISTINCT ON (a.tool_use_id) a.turn_id, a.step, a.index, a.tool_use_id, 'mcp_authorization' AS kind, a.state,
+          ${EVENT}
+        FROM authorization_waits a JOIN turns t ON t.id = a.turn_id
+          LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = a.answer_position
+        WHERE a.session_id = ${sessionId} AND a.tool_use_id = ANY(${toolUseIds}::text[])
+        ORDER BY a.tool_use_id, t.number DESC, a.step DESC, a.index DESC, a.n DESC`,
+  );
+  return new Map(rows.map((row) => [row.tool_use_id, withAnswer<AuthorizationAction>(row)]));
 }
 
 /** A question of a server, with the form that its answer is checked against: null once the question is closed. */

@@ -4,7 +4,15 @@ import type { Db } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import type { EventRow } from '../events/store.js';
 import { validationError, ServiceError } from '../platform/errors.js';
-import { findOtherCalls, loadActions, loadElicitations, type Action, type Elicitation } from './actions.js';
+import {
+  findOtherCalls,
+  loadActions,
+  loadAuthorizations,
+  loadElicitations,
+  type Action,
+  type Elicitation,
+} from './actions.js';
+import { denyAuthorization, type AuthorizationAction } from './authorization-wait.js';
 import { requiresAction } from './elicitation.js';
 import { checkContent } from './elicitation-content.js';
 import { elicitationNotFound, notPending, questionNotPending } from './not-pending.js';
@@ -27,6 +35,8 @@ interface StoredAnswers {
 /** What answers of a request belong to: calls by tool use id, and questions of servers by their id. */
 interface Asked {
   actions: Map<string, Action>;
+  /** Calls that wait or waited for an authorization; an answer can only deny them. */
+  authorizations: Map<string, AuthorizationAction>;
   elicitations: Map<string, Elicitation>;
 }
 
@@ -44,6 +54,7 @@ export async function storeAnswers(
 ): Promise<StoredAnswers> {
   const load = async (db: Db): Promise<Asked> => ({
     actions: await loadActions(db, sessionId, idsOf(answers.filter(isCallAnswer))),
+    authorizations: await loadAuthorizations(db, sessionId, idsOf(answers.filter(isDenial))),
     elicitations: await loadElicitations(db, sessionId, idsOf(answers.filter((answer) => !isCallAnswer(answer)))),
   });
   const asked = await load(deps.db);
@@ -96,8 +107,19 @@ function keyOf(answer: Answer): string {
   return `${isCallAnswer(answer) ? 'call' : 'question'} ${idOf(answer)}`;
 }
 
-function askedFor({ actions, elicitations }: Asked, answer: Answer): Action | Elicitation {
-  return (isCallAnswer(answer) ? actions.get(idOf(answer)) : elicitations.get(idOf(answer)))!;
+function askedFor(
+  { actions, authorizations, elicitations }: Asked,
+  answer: Answer,
+): Action | AuthorizationAction | Elicitation {
+  if (!isCallAnswer(answer)) return elicitations.get(idOf(answer))!;
+  // The confirmation of a call comes before its authorization.
+  const action = actions.get(idOf(answer));
+  const wait = authorizations.get(idOf(answer));
+  return wait === undefined || action?.state === 'denied' ? action! : wait;
+}
+
+function isDenial({ type, data }: Answer): boolean {
+  return type === 'user.tool_confirmation' && data.result === 'deny';
 }
 
 function refusalOf(answer: Answer, state: string): ServiceError {
@@ -108,7 +130,13 @@ function refusalOf(answer: Answer, state: string): ServiceError {
 
 async function requireFitting(db: Db, sessionId: string, answers: Answer[], asked: Asked): Promise<void> {
   const calls = answers.filter(isCallAnswer);
-  const missing = calls.map(idOf).filter((id) => !asked.actions.has(id));
+  const waiting = await loadAuthorizations(db, sessionId, idsOf(calls));
+  for (const [index, answer] of answers.entries()) {
+    const isWait = isCallAnswer(answer) && waiting.has(idOf(answer)) && !asked.actions.has(idOf(answer));
+    if (isWait && answer.type === 'user.tool_confirmation' && !isDenial(answer))
+      throw validationError(`/events/${index}/result`, 'must be deny: this call waits until its server is authorized');
+  }
+  const missing = calls.map(idOf).filter((id) => !asked.actions.has(id) && !waiting.has(id));
   const others = missing.length === 0 ? new Set<string>() : await findOtherCalls(db, sessionId, missing);
   const unknown = [...new Set(missing.filter((id) => !others.has(id)))];
   if (unknown.length > 0) {
@@ -171,7 +199,14 @@ const CLOSE_QUESTIONS = `
 
 /** The answers become the next events of the turn, in order. */
 async function closeActions(tx: EntityManager, turn: Turn, answers: Answer[], asked: Asked): Promise<void> {
-  const placed = answers.map((answer, n) => ({ answer, position: turn.position + n + 1 }));
+  const all = answers.map((answer, n) => ({ answer, position: turn.position + n + 1 }));
+  const isWait = ({ answer }: { answer: Answer }): boolean =>
+    asked.authorizations.get(idOf(answer)) === askedFor(asked, answer);
+  for (const { answer, position } of all.filter(isWait)) {
+    if (!(await denyAuthorization(tx, askedFor(asked, answer), turn.at, position))) throw new OvertakenError(turn.id);
+  }
+  const placed = all.filter((one) => !isWait(one));
+  if (placed.length === 0) return;
   const calls = placed.filter(({ answer }) => isCallAnswer(answer));
   const questions = placed.filter(({ answer }) => !isCallAnswer(answer));
   const rows = calls.map(({ answer }) => askedFor(asked, answer));
@@ -184,5 +219,5 @@ async function closeActions(tx: EntityManager, turn: Turn, answers: Answer[], as
       ...[turn.id, turn.at, questions.map(({ answer }) => idOf(answer)), questions.map(({ position }) => position)],
     ]),
   ]);
-  if (closed + answered < answers.length) throw new OvertakenError(turn.id);
+  if (closed + answered < placed.length) throw new OvertakenError(turn.id);
 }

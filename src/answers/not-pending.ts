@@ -1,8 +1,9 @@
 import { ServiceError } from '../platform/errors.js';
 import type { ActionState } from './actions.js';
+import type { AuthorizationState } from './authorization-wait.js';
 import type { ElicitationState } from './elicitation.js';
 
-type ClosedState = Exclude<ActionState, 'open' | 'planned'> | 'not_asked' | 'not_required';
+type ClosedState = Exclude<ActionState | AuthorizationState, 'open' | 'planned'> | 'not_asked' | 'not_required';
 
 export function notPending(toolUseId: string, state: ClosedState): ServiceError {
   return new ServiceError(
@@ -19,6 +20,7 @@ const REASONS: Record<ClosedState, string> = {
   not_asked: 'agent.requires_action has not named it yet',
   not_required: 'it needs none',
   allowed: 'it was allowed',
+  authorized: 'its server was authorized',
   denied: 'it was denied',
   answered: 'it has a result',
   expired: 'it was not answered in time',

@@ -3,6 +3,7 @@ import { write } from '../db/transaction.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import { requiresAction } from './elicitation.js';
 import type { ActionState } from './actions.js';
+import { advanceAuthorizations, type AuthorizationState } from './authorization-wait.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';
 import { readFacts } from '../turns/facts.js';
@@ -21,7 +22,7 @@ export interface StepWait {
 
 interface Row {
   index: number;
-  state: ActionState;
+  state: ActionState | AuthorizationState;
   is_done: boolean;
   expires_in_ms: number | null;
 }
@@ -37,20 +38,23 @@ export async function advanceWait(
   step: number,
   timeoutSeconds: number,
 ): Promise<StepWait> {
-  const { wait, expired } = await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+  const { wait, expired, authorized } = await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
     const place = [turnId, step, turn.at];
     const states = await readStates(tx, turnId, step);
-    if (states.size === 0) throw new TurnEndedError(turnId, turn.state);
-    if (states.has('planned')) {
-      write(tx, ASK, [...place, timeoutSeconds]);
-      turn.append(...(await requiresAction(tx, turnId)));
-    }
+    const authorizations = await advanceAuthorizations(tx, turn, step, timeoutSeconds);
+    if (states.size === 0 && authorizations.rows.length === 0) throw new TurnEndedError(turnId, turn.state);
+    if (states.has('planned')) write(tx, ASK, [...place, timeoutSeconds]);
+    if (states.has('planned') || authorizations.asked) turn.append(...(await requiresAction(tx, turnId)));
     const [, expired] = states.has('open') ? await tx.query<[unknown, number]>(EXPIRE, place) : [null, 0];
     write(tx, TAKE, place);
     const [rows, facts] = await Promise.all([tx.query<Row[]>(READ, place), readFacts(tx, turnId)]);
-    return { wait: waitOf(rows, timing(turn.row, facts, turn.at).runningMs), expired };
+    // A call that waits for an authorization has been confirmed before.
+    const others = rows.filter(({ index }) => !authorizations.rows.some((row) => row.index === index));
+    const wait = waitOf([...others, ...authorizations.rows], timing(turn.row, facts, turn.at).runningMs);
+    return { wait, expired: expired + authorizations.expired, authorized: authorizations.authorized };
   });
   actionsAnswered.inc({ answer: 'expired' }, expired);
+  actionsAnswered.inc({ answer: 'authorized' }, authorized);
   return wait;
 }
 

@@ -81,6 +81,19 @@ export const requiredAction = {
       'A call of a custom tool, which your client runs. Answer with `user.custom_tool_result`.',
     ),
     {
+      $id: 'McpAuthorizationAction',
+      description:
+        'A call that waits until the user of the session has authorized its server. POST …/authorize of the session gives the address; it needs no answer. `user.tool_confirmation` with deny ends the wait.',
+      ...objectSchema({
+        type: { const: 'mcp_authorization' },
+        tool_use_id: toolUseId,
+        name: described(text, 'The name of the tool, as the model sees it.'),
+        input: described(anyObject, 'The input of the call, as the model wrote it.'),
+        mcp_server_id: idField('mcpServer', 'Id of the server to authorize.'),
+        expires_at,
+      }),
+    },
+    {
       $id: 'BudgetAction',
       description: 'A model call that does not fit into the session’s budget. PATCH the session with a larger one.',
       ...objectSchema({

@@ -1,6 +1,6 @@
 import type { McpAuthType, McpServerRow } from '../db/entities/mcp-servers.js';
 import { validationError } from '../platform/errors.js';
-import { unseal } from '../platform/sealed.js';
+import { unseal, type SealedColumn } from '../platform/sealed.js';
 import type { OauthInput } from './oauth/authorize.js';
 
 /**
@@ -102,8 +102,9 @@ export function readAuth(auth: AuthInput | undefined): Credential {
 export function credentialOf(
   keys: readonly Buffer[],
   row: Pick<McpServerRow, 'id' | 'auth_type' | 'auth_header' | 'credential'>,
+  column: SealedColumn = 'mcp_servers.credential',
 ): Credential {
-  const secret = row.credential === null ? null : unseal(keys, 'mcp_servers.credential', row.id, row.credential);
+  const secret = row.credential === null ? null : unseal(keys, column, row.id, row.credential);
   return { type: row.auth_type, header: row.auth_header, secret };
 }
 

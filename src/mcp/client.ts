@@ -44,6 +44,8 @@ export interface McpSession {
 export class McpConnection {
   readonly #client: Client;
   readonly #transport: McpTransport;
+  /** Runs when the connection has been closed or detached. */
+  onClose: () => void = () => undefined;
 
   private constructor(
     readonly options: ConnectionOptions,
@@ -146,5 +148,6 @@ export class McpConnection {
     await this.#client.close();
     // After a failed connect, the client no longer refers to its transport, which is still open.
     await this.#transport.close();
+    this.onClose();
   }
 }

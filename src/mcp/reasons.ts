@@ -6,6 +6,7 @@ import { AnswerLostError } from './transport/request.js';
 import { AnswerRefusedError, HttpStatusError, McpProtocolError } from './transport/errors.js';
 import { causesOf, connectionBroke, connectionFailure, neverConnected } from '../network/failures.js';
 import { RedirectError } from '../network/network.js';
+import { NotAuthorizedError } from './not-authorized.js';
 import { AuthorizationRequiredError, OauthFailure, OauthUnavailableError } from './oauth/failure.js';
 
 /** The time limit of the whole attempt is over. */
@@ -39,7 +40,12 @@ const STATUS_REASONS: Record<number, string> = {
 export function failureReason(error: unknown): string {
   if (error instanceof McpTimeoutError) return `it did not answer within ${error.seconds} seconds`;
   if (error instanceof UnsealError) return 'its stored credential cannot be opened; set auth again';
-  if (error instanceof AuthorizationRequiredError || error instanceof OauthFailure) return error.message;
+  if (
+    error instanceof AuthorizationRequiredError ||
+    error instanceof NotAuthorizedError ||
+    error instanceof OauthFailure
+  )
+    return error.message;
   if (error instanceof OauthUnavailableError) return `its authorization could not be refreshed: ${error.message}`;
   if (error instanceof RedirectError) {
     return error.unsafe
@@ -76,9 +82,20 @@ function httpReason(status: number): string {
   return STATUS_REASONS[status] ?? (status >= 500 ? `it failed (HTTP ${status})` : `it refused (HTTP ${status})`);
 }
 
+/**
+ * Why a server did not take the credential of a user: it answered 401, the authorization has ended, or the credential cannot be
+ * opened. In each case the request was not processed. Null for any other error.
+ */
+export function refusedCredential(error: unknown): string | null {
+  if (error instanceof HttpStatusError && error.status === 401) return failureReason(error);
+  if (error instanceof AuthorizationRequiredError) return 'its authorization has ended, or its refresh was refused';
+  return error instanceof UnsealError || error instanceof NotAuthorizedError ? failureReason(error) : null;
+}
+
 /** True if the request was never sent: no connection was made or allowed. */
 export function neverReached(error: unknown): boolean {
   if (error instanceof AuthorizationRequiredError || error instanceof OauthUnavailableError) return true;
+  if (error instanceof NotAuthorizedError) return true;
   return neverConnected(error) || causesOf(error).some((cause) => cause instanceof UnsealError);
 }
 

@@ -1,6 +1,8 @@
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import { authHeaders, credentialOf, type Credential } from './auth.js';
+import { NotAuthorizedError } from './not-authorized.js';
 import type { AccessToken, OauthAccess } from './oauth/tokens.js';
+import type { TurnServerRow } from './user-credentials.js';
 
 /** The headers of one request. `token` is present if another one can be requested after a 401. */
 export interface Authorization {
@@ -15,15 +17,23 @@ export interface RequestAuth {
   secrets(): readonly string[];
 }
 
-/** The fields of a server that determine its authorization. */
-type AuthorizedServer = Pick<
+/** The fields of a server, or of a user's credential for it, that determine its authorization. */
+type Owner = Pick<
   McpServerRow,
   'id' | 'project_id' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'
 >;
 
-/** @throws UnsealError */
+/** `user_credential`: requests act as this user, never with the server's own credential (contract.md §18). */
+export type AuthorizedServer = Owner & Pick<TurnServerRow, 'user_credential'>;
+
+/** @throws UnsealError, NotAuthorizedError */
 export function requestAuthOf(keys: readonly Buffer[], oauth: OauthAccess, server: AuthorizedServer): RequestAuth {
-  return server.auth_type === 'OAUTH' ? oauthAuth(oauth, server) : credentialAuth(credentialOf(keys, server));
+  const { user_credential: ofUser } = server;
+  if (ofUser === null) throw new NotAuthorizedError();
+  const owner: Owner = ofUser ?? server;
+  if (owner.auth_type === 'OAUTH') return oauthAuth(oauth, owner);
+  const column = ofUser === undefined ? 'mcp_servers.credential' : 'user_credentials.credential';
+  return credentialAuth(credentialOf(keys, owner, column));
 }
 
 /** Authorization with a credential that never changes by itself. */
@@ -34,12 +44,12 @@ export function credentialAuth(credential: Credential): RequestAuth {
   };
 }
 
-function oauthAuth(oauth: OauthAccess, server: AuthorizedServer): RequestAuth {
+function oauthAuth(oauth: OauthAccess, owner: Owner): RequestAuth {
   return {
     authorize: async (rejected) => {
-      const token = await oauth.token(server, rejected?.token);
+      const token = await oauth.token(owner, rejected?.token);
       return { headers: { Authorization: `Bearer ${token.token}` }, ...(!token.isNew && { token }) };
     },
-    secrets: () => oauth.secretsOf(server.id),
+    secrets: () => oauth.secretsOf(owner.id),
   };
 }

@@ -13,7 +13,10 @@ import { deleteUnusedToolsets } from './toolsets.js';
 
 const now = (): string => 'clock_timestamp()';
 
-type NewServer = Pick<McpServerRow, 'id' | 'project_id' | 'name' | 'url' | 'allowed_tools' | 'pin_tools'> & {
+type NewServer = Pick<
+  McpServerRow,
+  'id' | 'project_id' | 'name' | 'url' | 'allowed_tools' | 'pin_tools' | 'credentials'
+> & {
   credential: Credential;
 };
 
@@ -50,7 +53,9 @@ export interface NewAuth {
   probed: ProbeResult | null;
 }
 
-type ServerChange = Pick<McpServerRow, 'name' | 'allowed_tools' | 'pin_tools'> & { auth: NewAuth | undefined };
+type ServerChange = Pick<McpServerRow, 'name' | 'allowed_tools' | 'pin_tools' | 'credentials'> & {
+  auth: NewAuth | undefined;
+};
 
 /** Writes a configuration change to a locked row. @throws ServiceError `mcp_server_name_taken` */
 export async function updateServer(

@@ -10,6 +10,7 @@ export const ERROR_STATUS = {
   not_found: 404,
   skill_not_found: 404,
   mcp_server_not_found: 404,
+  credential_not_found: 404,
   session_not_found: 404,
   file_not_found: 404,
   webhook_not_found: 404,

@@ -17,6 +17,7 @@ const ID_PREFIXES = {
   delivery: 'dlv_',
   schedule: 'sched_',
   elicitation: 'elic_',
+  credential: 'cred_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -58,7 +58,7 @@ export const turnsEnded = counter(
 );
 export const actionsAnswered = counter(
   'required_actions_closed_total',
-  'Calls and questions that waited for an answer, by how they closed: allow, deny, result, accept, decline, cancel, expired',
+  'Calls and questions that waited for an answer, by how they closed: allow, deny, result, accept, decline, cancel, authorized, expired',
   { labels: ['answer'] },
 );
 export const taskPolls = counter(

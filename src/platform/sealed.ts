@@ -3,6 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 /** Every column with sealed secrets, as `table.column`. `npm run reencrypt` goes through all of them. */
 export const SEALED_COLUMNS = [
   'mcp_servers.credential',
+  'user_credentials.credential',
   'mcp_oauth.client',
   'mcp_oauth.tokens',
   'mcp_oauth.code_verifier',

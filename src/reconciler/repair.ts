@@ -33,14 +33,18 @@ export const STALE_TURN = rawSql(
      coalesce(extract(epoch FROM clock_timestamp() - started_at) * 1000, 0)::double precision AS "startedMs",
      (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM (
         SELECT expires_at FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'
+        UNION ALL SELECT expires_at FROM authorization_waits w WHERE w.turn_id = turns.id AND w.state = 'open'
         UNION ALL SELECT expires_at FROM elicitations q WHERE q.turn_id = turns.id AND q.state = 'open') AS open
      )::double precision AS "expiredMs",
      turns.cancel_requested_at IS NOT NULL AS "cancelRequested",
-     EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open') AS waits,
+     (EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open')
+       OR EXISTS (SELECT FROM authorization_waits w WHERE w.turn_id = turns.id AND w.state = 'open')) AS waits,
      EXISTS (SELECT FROM required_actions a
              WHERE a.turn_id = turns.id AND a.state = 'open' AND kind = 'budget') AS "waitsForBudget",
-     EXISTS (SELECT FROM required_actions a
-             WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL) AS "hasAnswers"
+     (EXISTS (SELECT FROM required_actions a
+             WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL)
+       OR EXISTS (SELECT FROM authorization_waits w
+             WHERE w.turn_id = turns.id AND w.closed_at IS NOT NULL AND w.taken_at IS NULL)) AS "hasAnswers"
    FROM open_turns JOIN turns ON turns.id = turn_id JOIN sessions ON sessions.id = turns.session_id`,
 );
 

@@ -8,6 +8,8 @@ import type { ReconcileDeps } from './deps.js';
 import { STALE_TURN, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
+import { signalAnswers } from '../turns/signal-answers.js';
+import { endAuthorizedWaits } from '../answers/authorization-wait.js';
 
 const PARALLEL = 8;
 /** How long workers and the workflow have to end a turn that is cancelled. */
@@ -15,7 +17,15 @@ const CANCEL_GRACE_SECONDS = 1;
 /** Temporal's list of closed workflows lags behind, so each round reads the last minute. Turns that have ended are skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
 
-const INTERVALS_MS = { takeOver: 500, cancels: 500, stale: 2000, closed: 3000, schedules: 3000, partitions: 15_000 };
+const INTERVALS_MS = {
+  takeOver: 500,
+  cancels: 500,
+  stale: 2000,
+  closed: 3000,
+  schedules: 3000,
+  authorizations: 1000,
+  partitions: 15_000,
+};
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, ends turns that are cancelled or whose workflow is
@@ -42,6 +52,7 @@ export function startReconciler(
     each(INTERVALS_MS.closed, () => reconcileClosed(deps)),
     each(INTERVALS_MS.schedules, deps.reconcileSchedules),
     each(INTERVALS_MS.cancels, () => cancelOverdue(deps)),
+    each(INTERVALS_MS.authorizations, () => endAuthorized(deps)),
     each(INTERVALS_MS.partitions, async () => {
       await createPartitions(deps.db);
       await dropOldPartitions(deps.db);
@@ -63,6 +74,11 @@ async function reconcileClosed(deps: ReconcileDeps): Promise<void> {
     sql`${STALE_TURN} WHERE turns.id = ANY(${ids}::text[]) AND namespace = ${deps.workflows.namespace}`,
   );
   await reconcileAll(deps, turns);
+}
+
+/** Lets calls go on whose user has authorized their server, if the API process that stored the credential died before it did. */
+async function endAuthorized({ db, workflows, log }: ReconcileDeps): Promise<void> {
+  for (const turnId of await endAuthorizedWaits(db)) signalAnswers({ workflows, log }, turnId);
 }
 
 /** Ends the cancelled turns that neither a worker nor their workflow has ended, the last link of docs/architecture.md "A cancel request". */

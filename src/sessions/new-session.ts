@@ -21,6 +21,9 @@ export const newMetadataSchema = {
   additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },
 } as const;
 
+/** Who a session acts for: opaque to the service. */
+export const USER_PATTERN = '^[A-Za-z0-9_.@:+-]{1,128}$';
+
 export const newSessionBody = {
   $id: 'NewSession',
   description: 'The configuration of a session. Only metadata and budget can be changed later.',
@@ -57,6 +60,13 @@ export const newSessionBody = {
       description: 'The models that a turn goes on with when its model fails, in order.',
     },
     budget: { ...budgetSchema, default: null },
+    user: {
+      type: ['string', 'null'],
+      pattern: USER_PATTERN,
+      default: null,
+      description:
+        'The signed-in person for whom the agent acts. MCP servers with `credentials: "user"` are called with the credential of this user. Your back end says who it is; the service does not check it.',
+    },
   },
   required: ['model_id'],
   additionalProperties: false,
@@ -102,9 +112,9 @@ export async function resolveNewSession(
 export function createSession(
   tx: EntityManager,
   projectId: string,
-  { body, ...checked }: CheckedSession,
+  { body: { user, ...body }, ...checked }: CheckedSession,
 ): Promise<Session> {
-  const identity = { id: newId('session'), project_id: projectId };
+  const identity = { id: newId('session'), project_id: projectId, end_user: user };
   return insertSession(tx, { ...identity, ...body, ...checked });
 }
 

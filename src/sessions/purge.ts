@@ -10,6 +10,7 @@ const ROWS_OF_TURNS = [
   'required_actions',
   'mcp_tasks',
   'elicitations',
+  'authorization_waits',
 ];
 
 /** A deleted session is kept for this long, so that work under way at its deletion can end. */

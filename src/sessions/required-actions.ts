@@ -7,7 +7,7 @@ import { parseExact } from '../platform/exact-json.js';
 
 export type RequiredAction = FromSchema<typeof requiredAction>;
 /** Kind of answer: a person's decision, or the result of a tool that the client runs. */
-export type ActionKind = Exclude<RequiredAction['type'], 'elicitation' | 'budget'>;
+export type ActionKind = Exclude<RequiredAction['type'], 'elicitation' | 'budget' | 'mcp_authorization'>;
 
 /**
  * SQL for the JSON array of a turn's open actions: calls that wait for an answer in their order, then questions of servers;
@@ -20,6 +20,11 @@ export function openActionsOf(turn: string): string {
         'input', c.input, 'expires_at', ${timestamp('a.expires_at')}) AS action
       FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
       WHERE a.turn_id = ${turn} AND a.state = 'open'
+      UNION ALL
+      SELECT w.step, w.index, '', json_build_object('type', 'mcp_authorization', 'tool_use_id', w.tool_use_id, 'name', c.name,
+        'input', c.input, 'mcp_server_id', w.mcp_server_id, 'expires_at', ${timestamp('w.expires_at')})
+      FROM authorization_waits w JOIN tool_calls c USING (turn_id, step, index)
+      WHERE w.turn_id = ${turn} AND w.state = 'open'
       UNION ALL
       SELECT a.step, a.index, '', json_build_object('type', 'budget',
         'spent', json_build_object('amount', trim_scale(${spentBy('paused')})::text,
@@ -46,6 +51,7 @@ function timestamp(column: string): string {
 /** SQL that is true while a turn waits for an answer. `turn` is an SQL expression for its id. */
 export function waitsForAnswer(turn: string): string {
   return `(EXISTS (SELECT FROM required_actions a WHERE a.turn_id = ${turn} AND a.state = 'open')
+    OR EXISTS (SELECT FROM authorization_waits w WHERE w.turn_id = ${turn} AND w.state = 'open')
     OR EXISTS (SELECT FROM elicitations q WHERE q.turn_id = ${turn} AND q.state = 'open'))`;
 }
 

@@ -47,7 +47,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
 }
 
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
+  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -72,6 +72,15 @@ export async function findSessionState(db: Db, projectId: string, id: string): P
         WHERE s.project_id = ${projectId} AND s.id = ${id} AND s.deleted_at IS NULL`,
   );
   return state ?? null;
+}
+
+/** For whom a session acts, and its servers. */
+export async function findSessionUser(db: Db, id: string): Promise<{ user: string | null; mcpServers: string[] }> {
+  const [row] = await runSql<{ user: string | null; mcpServers: string[] }>(
+    db,
+    sql`SELECT end_user AS user, mcp_servers AS "mcpServers" FROM sessions WHERE id = ${id}`,
+  );
+  return row ?? { user: null, mcpServers: [] };
 }
 
 /**
@@ -102,6 +111,7 @@ type NewSession = Pick<
   | 'currency'
   | 'budget'
   | 'fallback_model_ids'
+  | 'end_user'
 >;
 
 export async function insertSession(tx: EntityManager, session: NewSession): Promise<Session> {

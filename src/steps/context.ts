@@ -15,6 +15,8 @@ interface TurnServer {
   tools: readonly McpTool[];
   /** Names of the offered tools; null: all. */
   offeredTools: string[] | null;
+  /** Its calls use the credential of the session's user (contract.md §18). */
+  asUser: boolean;
 }
 
 export interface TurnContext extends Pick<
@@ -60,13 +62,13 @@ export const CONTEXT = rawSql(`
     SELECT coalesce(json_agg(entry), '[]')
     FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, coalesce((
     SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolsetHash', toolset_hash,
-      'offeredTools', offered_tools) ORDER BY index)
+      'offeredTools', offered_tools, 'asUser', as_user) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id
     CROSS JOIN ${messageOf('turns', 'coalesce(turns.message_number, turns.number)')}`);
 
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
-  servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools'> & { toolsetHash: string })[];
+  servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools' | 'asUser'> & { toolsetHash: string })[];
 }
 
 /**

@@ -56,11 +56,11 @@ async function recordServers(tx: EntityManager, turnId: string, records: readonl
   );
   if (locked.length < records.length) throw new Error('the tools of an MCP server changed while the turn connected');
   await tx.query(
-    `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, offered_tools, connected)
+    `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, offered_tools, connected, as_user)
      SELECT $1, id, n, name, hash,
-       CASE WHEN offered IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(offered)) END, connected
-     FROM unnest($2::text[], $3::text[], $4::text[], $5::json[], $6::boolean[])
-       WITH ORDINALITY AS server (id, name, hash, offered, connected, n)`,
+       CASE WHEN offered IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(offered)) END, connected, as_user
+     FROM unnest($2::text[], $3::text[], $4::text[], $5::json[], $6::boolean[], $7::boolean[])
+       WITH ORDINALITY AS server (id, name, hash, offered, connected, as_user, n)`,
     [
       turnId,
       ids,
@@ -68,6 +68,7 @@ async function recordServers(tx: EntityManager, turnId: string, records: readonl
       hashes,
       records.map(({ offeredTools }) => (offeredTools === null ? null : JSON.stringify(offeredTools))),
       records.map(({ connected }) => connected),
+      records.map(({ server }) => server.credentials === 'user'),
     ],
   );
   for (const { server_id } of added) await deleteUnusedToolsets(tx, server_id);

@@ -5,6 +5,7 @@ import type { EventData, NewEvent } from '../events/schema.js';
 import { mayElicit } from '../sessions/tools.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from '../answers/actions.js';
+import type { AuthorizationState } from '../answers/authorization-wait.js';
 import type { Answer } from '../answers/answer.js';
 import type { ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
@@ -26,6 +27,8 @@ export interface ToolCallRow {
   mayAsk: boolean;
   /** Present if the call needs an answer. */
   action: CallAction | null;
+  /** Present if the call waits or has waited until the session's user authorized its server. */
+  authorization: { state: AuthorizationState; answer: EventData['user.tool_confirmation'] | null } | null;
 }
 
 interface CallAction {
@@ -51,7 +54,12 @@ export async function loadToolCall(
     sql`SELECT (
           SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input::text, 'state', c.state,
             'action', CASE WHEN a.kind IS NOT NULL
-              THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END)
+              THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END,
+            'authorization', (
+              SELECT json_build_object('state', w.state, 'answer', (
+                SELECT d.data FROM events d WHERE d.session_id = turns.session_id AND d.turn_number = turns.number
+                  AND d.position = w.answer_position))
+              FROM authorization_waits w WHERE w.turn_id = c.turn_id AND w.step = c.step AND w.index = c.index ORDER BY n DESC LIMIT 1))
           FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
             LEFT JOIN events e ON e.session_id = turns.session_id AND e.turn_number = turns.number
               AND e.position = a.answer_position

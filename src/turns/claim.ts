@@ -6,12 +6,14 @@ interface Claimed {
   serverIds: string[];
   /** Those that may ask the person. */
   askingServerIds: string[];
+  /** The session acts for a user. */
+  hasUser: boolean;
   /** True once the turn has connected them. */
   isConnected: boolean;
 }
 
 const SERVERS = `
-  SELECT mcp_servers AS "serverIds",
+  SELECT mcp_servers AS "serverIds", end_user IS NOT NULL AS "hasUser",
     ARRAY(SELECT entry->>'mcp_server_id' FROM json_array_elements(tools) AS entry
       WHERE entry->>'type' = 'mcp_toolset' AND entry->>'elicitation' = 'true') AS "askingServerIds"
   FROM sessions WHERE id = $1`;
@@ -25,7 +27,9 @@ export function claimTurn(deps: TurnDeps, turnId: string): Promise<Claimed> {
   return changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
     turn.claim();
     const { projectId, sessionId, isConnected } = turn;
-    const [servers] = await tx.query<[Pick<Claimed, 'serverIds' | 'askingServerIds'>]>(SERVERS, [sessionId]);
+    const [servers] = await tx.query<[Pick<Claimed, 'serverIds' | 'askingServerIds' | 'hasUser'>]>(SERVERS, [
+      sessionId,
+    ]);
     return { projectId, sessionId, isConnected, ...servers };
   });
 }

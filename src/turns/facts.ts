@@ -27,7 +27,7 @@ export interface ToolCallFact extends Span, CallPlace {
   taskFrom: number | null;
 }
 
-/** A wait for a person: for an answer to a call, for an answer to the question of a call's server, or for a larger budget. */
+/** A wait for a person: for an answer to a call, for the authorization of its server, for an answer to the question of a call's server, or for a larger budget. */
 export interface WaitFact extends Span, CallPlace {
   isQuestion: boolean;
 }
@@ -58,6 +58,9 @@ const READ_FACTS = `
       SELECT json_agg(json_build_object('step', step, 'index', index, 'from', ${micros('asked_at')},
         'to', ${micros('closed_at')}, 'isQuestion', is_question)) FROM (
         SELECT step, index, asked_at, closed_at, false AS is_question FROM required_actions
+        WHERE turn_id = turn.id AND asked_at IS NOT NULL
+        UNION ALL
+        SELECT step, index, asked_at, closed_at, false FROM authorization_waits
         WHERE turn_id = turn.id AND asked_at IS NOT NULL
         UNION ALL
         SELECT step, index, asked_at, closed_at, true FROM elicitations WHERE turn_id = turn.id) AS waits), '[]') AS waits,

@@ -94,11 +94,11 @@ async function copySession(
   const rows = await runSql(
     tx,
     sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
-          model_tools, currency, fallback_model_ids, budget, forked_from_session_id, forked_from_turn_id,
+          model_tools, currency, fallback_model_ids, budget, end_user, forked_from_session_id, forked_from_turn_id,
           created_at, metadata_updated_at)
         SELECT ${id}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
           coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), tools, model_tools,
-          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget,
+          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget, end_user,
           id, ${lastTurnId}::text, statement_timestamp(), statement_timestamp()
         FROM sessions WHERE id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
         RETURNING id`,
@@ -112,7 +112,7 @@ async function copySession(
 
 /** The rows of turns, by table: the columns besides turn_id, all of them copied as they are. */
 const ROWS_OF_TURNS = {
-  turn_servers: 'server_id, index, name, toolset_hash, offered_tools, connected',
+  turn_servers: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user',
   model_attempts:
     'step, position, attempt, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error',
   model_steps: 'step, message_id, model_id, content, stop_reason, created_at',
@@ -155,6 +155,15 @@ async function copyTurns(tx: EntityManager, from: string, to: string, turns: Cop
           answer_position, answered_at, taken_at, closed_at
         FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
           JOIN required_actions ON turn_id = copied.old`,
+  );
+  await runSql(
+    tx,
+    sql`INSERT INTO authorization_waits (turn_id, step, index, n, session_id, tool_use_id, mcp_server_id, end_user, state,
+          asked_at, expires_at, answer_position, closed_at, taken_at)
+        SELECT copied.new, step, index, n, ${to}, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at,
+          answer_position, closed_at, taken_at
+        FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
+          JOIN authorization_waits ON turn_id = copied.old`,
   );
   await copyEvents(tx, from, to, turns, newIds);
   // Those that the copied turns made: a later turn's summary is not yet there.

@@ -27,6 +27,7 @@ function closeTurn(tx: EntityManager, { row }: Turn, byModel: ModelUsage[], keep
   write(tx, 'DELETE FROM open_turns WHERE turn_id = $1', [row.id]);
   write(tx, DROP_ACTIONS, [row.id, row.ended_at]);
   write(tx, DROP_QUESTIONS, [row.id, row.ended_at]);
+  write(tx, DROP_AUTHORIZATIONS, [row.id, row.ended_at]);
   // Mostly the session's state is that of the turn before, and nothing is written.
   write(tx, 'UPDATE session_states SET state = $2 WHERE session_id = $1 AND state <> $2', [row.session_id, row.state]);
   const models = byModel.length === 0 ? [UNUSED] : byModel;
@@ -45,6 +46,9 @@ const DROP_ACTIONS = `
   WHERE turn_id = $1 AND state IN ('planned', 'open')`;
 const DROP_QUESTIONS = `
   UPDATE elicitations SET state = 'cancelled', closed_at = $2 WHERE turn_id = $1 AND state = 'open'`;
+const DROP_AUTHORIZATIONS = `
+  UPDATE authorization_waits SET state = 'cancelled', closed_at = CASE WHEN state = 'open' THEN $2::timestamptz END
+  WHERE turn_id = $1 AND state IN ('planned', 'open')`;
 
 /** A turn without calls counts for the model that it asked for. */
 const UNUSED = {

@@ -97,6 +97,12 @@ const PARTS = rawSql(`
   FROM turn JOIN required_actions r ON r.turn_id = turn.id LEFT JOIN tool_calls c USING (turn_id, step, index)
   WHERE r.asked_at IS NOT NULL
   UNION ALL
+  SELECT 'wait', 4, w.step, w.index, w.n::text, c.name, w.asked_at, coalesce(w.closed_at, turn.ended_at),
+    CASE w.state WHEN 'open' THEN 'running' WHEN 'expired' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' ELSE 'ok' END,
+    NULL, NULL, NULL, NULL, NULL, NULL, w.tool_use_id, NULL, 'mcp_authorization'
+  FROM turn JOIN authorization_waits w ON w.turn_id = turn.id JOIN tool_calls c USING (turn_id, step, index)
+  WHERE w.asked_at IS NOT NULL
+  UNION ALL
   SELECT 'wait', 4, q.step, q.index, q.id, c.name, q.asked_at,
     coalesce(q.closed_at, CASE q.state WHEN 'answered' THEN e.created_at WHEN 'expired' THEN q.expires_at
       WHEN 'withdrawn' THEN c.ended_at WHEN 'lost' THEN c.ended_at END, turn.ended_at),

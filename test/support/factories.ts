@@ -82,6 +82,16 @@ export async function insertMcpServer(db: DataSource, id: string, project = 'dem
   );
 }
 
+/** Gives a user a credential for a server; returns its id. */
+export async function insertCredential(db: DataSource, serverId: string): Promise<string> {
+  await db.query(
+    `INSERT INTO user_credentials (id, project_id, mcp_server_id, end_user, auth_type)
+     SELECT 'cred_one', project_id, id, 'ann', 'OAUTH' FROM mcp_servers WHERE id = $1`,
+    [serverId],
+  );
+  return 'cred_one';
+}
+
 /** Pins the tools of a server, and gives it a new one that is held back. Returns the name of the tool. */
 export async function insertChangedTool(db: DataSource, serverId: string): Promise<string> {
   const shown = { description: '', input_schema: { type: 'object' } };

@@ -239,7 +239,14 @@ export function manyServerTools(): McpServerTool[] {
   return manyTools().flatMap(({ server, tools }) =>
     tools.map(({ name, description, inputSchema }) => ({
       ...{ name: `mcp__${server}__${name}`, description, inputSchema: { ...inputSchema } },
-      ...{ serverId: `mcp_${server}`, serverName: server, toolName: name, repeatable: false, mayBeTask: false },
+      ...{
+        serverId: `mcp_${server}`,
+        serverName: server,
+        toolName: name,
+        repeatable: false,
+        mayBeTask: false,
+        asUser: false,
+      },
     })),
   );
 }

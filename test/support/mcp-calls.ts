@@ -67,6 +67,7 @@ export function mcpCalls({
       auth_type: credential?.type ?? 'NONE',
       auth_header: credential?.header ?? null,
       credential: credential?.secret ? seal(KEYS, 'mcp_servers.credential', `mcp_${name}`, credential.secret) : null,
+      credentials: 'shared',
       credential_version: 1,
       allowed_tools: null,
       tool_list: [],

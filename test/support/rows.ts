@@ -14,6 +14,7 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
   mcp_probe_failed: ['registerMcpServer', 'updateMcpServer', 'probeMcpServer'],
   mcp_oauth_failed: ['registerMcpServer', 'updateMcpServer', 'authorizeMcpServer'],
   unknown_mcp_tool: ['registerMcpServer', 'updateMcpServer', 'acceptMcpTools'],
+  credential_not_found: ['getCredential', 'authorizeCredential', 'deleteCredential'],
   mcp_server_name_taken: ['registerMcpServer', 'updateMcpServer'],
   mcp_server_url_taken: ['registerMcpServer'],
   mcp_server_not_found: ['getMcpServer', 'updateMcpServer', 'probeMcpServer', 'deleteMcpServer', 'createSession'],

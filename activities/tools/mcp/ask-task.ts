@@ -1,5 +1,5 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import type { TurnServerRow } from '../../../src/mcp/user-credentials.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
@@ -26,7 +26,7 @@ export type TaskAnswer =
 /** Asks for the state of a task. @throws if the server is away */
 export async function askForState(
   deps: ToolDeps,
-  server: McpServerRow,
+  server: TurnServerRow,
   task: TaskRow,
   signal: AbortSignal,
   opened: (connection: McpConnection) => void,
@@ -56,7 +56,7 @@ export async function askForState(
 export async function fetchResult(
   deps: ToolDeps,
   { turn, call, task }: TaskCall & { task: TaskRow },
-  server: McpServerRow,
+  server: TurnServerRow,
   connection: McpConnection,
   { status, message }: Extract<TaskAnswer, { kind: 'ended' }>,
   signal: AbortSignal,

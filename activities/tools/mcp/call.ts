@@ -5,9 +5,11 @@ import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-limits.js';
 import { HttpStatusError } from '../../../src/mcp/transport/errors.js';
-import { answerLost, failureReason, neverReached } from '../../../src/mcp/reasons.js';
+import { answerLost, failureReason, neverReached, refusedCredential } from '../../../src/mcp/reasons.js';
 import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
 import { recordConnection } from '../../../src/mcp/store.js';
+import { recordRefusal, recordUse } from '../../../src/mcp/user-credentials.js';
+import { ignored } from '../../../src/platform/ignored.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
 import { isAllowed, isHeldBack } from './names.js';
@@ -27,11 +29,16 @@ export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_
 
 const MAX_ERROR_LENGTH = 4000;
 
+/** The server did not take the credential of the session's user, and has not run the call (contract.md §18). */
+export class CredentialRefusedError extends Error {
+  override readonly name = 'CredentialRefusedError';
+}
+
 /**
  * Calls a tool of an MCP server once (contract.md §3 "Tool calls"). It is sent again only if the server has lost its MCP
  * session and therefore did not run the call, or, once, if the connection broke and the tool may be repeated. Errors of the
  * call become results that tell the model what to do.
- * @throws the signal's reason when `call.signal` aborts, after sending `notifications/cancelled`
+ * @throws the signal's reason when `call.signal` aborts, after sending `notifications/cancelled`; CredentialRefusedError
  */
 export function callMcpTool(
   call: McpToolCall,
@@ -105,11 +112,18 @@ export async function sendCall<T>(
       };
       const transmission: Transmission = { server, signal: call.signal, attempt, callTool };
       const answer = await sendAgain(call, attempt, () => route.send(transmission, deps));
+      if (server.user_credential != null)
+        void recordUse(deps.db, server.user_credential).catch(ignored('it only informs'));
       return route.read(answer, cleaner);
     });
   } catch (error) {
     if (error instanceof McpError) return refused(error, server.name, toolName, deps.mcp.cleanerOf(server));
     call.signal.throwIfAborted();
+    const reason = server.user_credential == null ? null : refusedCredential(error);
+    if (reason !== null) {
+      await recordRefusal(deps.db, server.user_credential!, reason);
+      if (!attempt.mayHaveRun) throw new CredentialRefusedError();
+    }
     return failed(error, attempt, call, server, toolName);
   }
 }
@@ -180,7 +194,7 @@ function failed(
   const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
     // One event per server and turn is enough.
     eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [event]),
-    ...(!sent && { commit: (tx) => recordConnection(tx, server.id, message) }),
+    ...(!sent && server.user_credential === undefined && { commit: (tx) => recordConnection(tx, server.id, message) }),
   };
   if (!mayHaveRunBefore && (!sent || !mayHaveRun(error)))
     return { ...textResult(`${text} It was not carried out.`, true), ...stored };

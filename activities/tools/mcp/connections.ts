@@ -1,5 +1,6 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
+import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
+import type { TurnServerRow } from '../../../src/mcp/user-credentials.js';
 import { ProjectLimits } from '../../../src/platform/project-limits.js';
 import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/limited-wait.js';
@@ -10,11 +11,12 @@ import { withDeadline } from '../../../src/mcp/deadline.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { keepTools, listTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
-import { requestAuthOf, type RequestAuth } from '../../../src/mcp/request-auth.js';
+import { requestAuthOf, type AuthorizedServer, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import type { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { MAX_LIST_VALUES } from '../../../src/mcp/transport/answer-limits.js';
 import { Pacer } from '../../../src/mcp/transport/pacer.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
+import { UserConnections } from './user-connections.js';
 import { ignored } from '../../../src/platform/ignored.js';
 
 /** contract.md §2 "Tools of a turn": one attempt to connect. */
@@ -29,13 +31,13 @@ const MAX_OPENING_PER_PROJECT = 16;
 const MAX_READING_PER_PROJECT = 16;
 
 /** `mayAsk`: the session lets the server ask. Every connection offers that: a server may have other tools for such clients. */
-export type ConnectTarget = Pick<
-  McpServerRow,
-  'id' | 'project_id' | 'url' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version' | 'pin_tools'
-> & { mayAsk?: boolean };
+export type ConnectTarget = Pick<TurnServerRow, 'id' | 'project_id' | 'url' | 'pin_tools'> &
+  AuthorizedServer & { mayAsk?: boolean };
 
 interface Entry {
   connection: Promise<McpConnection>;
+  /** The credential of a user that it was made with. */
+  credentialId: string | undefined;
   users: number;
   /** True if no new call may use it; it closes after its last user is done. */
   retired: boolean;
@@ -45,6 +47,7 @@ interface Entry {
 /** A worker's pool of MCP connections, which its turns share (`keyOf`). A connection closes after one idle minute. */
 export class McpConnections {
   readonly #entries = new Map<string, Entry>();
+  readonly #ofUsers = new UserConnections();
   readonly #closing = new AbortController();
   readonly #pacers = new Map<string, Pacer>();
   readonly #opening = new ProjectLimits(MAX_OPENING_PER_PROJECT);
@@ -115,18 +118,27 @@ export class McpConnections {
   }
 
   /** Opens a connection of the caller's own, with a new MCP session. The caller closes or detaches it. */
-  openOwn(server: ConnectTarget, signal: AbortSignal, onQuestion?: QuestionHandler): Promise<McpConnection> {
+  async openOwn(server: ConnectTarget, signal: AbortSignal, onQuestion?: QuestionHandler): Promise<McpConnection> {
     // The time limit is the server's: waiting for the project's other connections does not count.
-    return this.#opening.run(server.project_id, () =>
+    const connection = await this.#opening.run(server.project_id, () =>
       withDeadline(CONNECT_SECONDS, signal, (bounded) =>
         McpConnection.open(this.#optionsOf(server, true, onQuestion), bounded),
       ),
     );
+    return this.#ofUsers.keep(server.user_credential?.id, connection);
   }
 
   /** Goes on with an MCP session that this or another worker has opened. */
-  resume(server: ConnectTarget, session: McpSession, onQuestion?: QuestionHandler): Promise<McpConnection> {
-    return McpConnection.resume(this.#optionsOf(server, false, onQuestion), session);
+  async resume(server: ConnectTarget, session: McpSession, onQuestion?: QuestionHandler): Promise<McpConnection> {
+    const connection = await McpConnection.resume(this.#optionsOf(server, false, onQuestion), session);
+    return this.#ofUsers.keep(server.user_credential?.id, connection);
+  }
+
+  /** Closes every connection that was made with the credential of a user, even those in use. */
+  async closeOf(credentialId: string): Promise<void> {
+    for (const [key, entry] of this.#entries) if (entry.credentialId === credentialId) this.#forget(key, entry);
+    await this.#ofUsers.closeOf(credentialId);
+    this.oauth.forget(credentialId);
   }
 
   /** Closes all connections, even those in use, and the network, when the worker shuts down. */
@@ -153,7 +165,7 @@ export class McpConnections {
   #open(key: string, server: ConnectTarget): Entry {
     // Not bound to the first caller's signal, because other calls may wait for the same connection.
     const connection = this.openOwn(server, this.#closing.signal);
-    const entry: Entry = { connection, users: 0, retired: false };
+    const entry: Entry = { connection, credentialId: server.user_credential?.id, users: 0, retired: false };
     this.#entries.set(key, entry);
     connection.catch(() => this.#forget(key, entry));
     return entry;
@@ -194,7 +206,8 @@ async function close(entry: Entry): Promise<void> {
   await connection?.close().catch(ignored('the server may be gone'));
 }
 
-/** One connection for each server, url and credential version, and one that offers to be asked. */
-function keyOf({ id, credential_version, url, mayAsk = false }: ConnectTarget): string {
-  return JSON.stringify([id, credential_version, url, mayAsk]);
+/** One connection for each server, user, url and credential version, and one that offers to be asked. */
+function keyOf({ id, credential_version, url, user_credential: own, mayAsk = false }: ConnectTarget): string {
+  const owner = own == null ? [id, credential_version] : [id, credential_version, own.id, own.credential_version];
+  return JSON.stringify([...owner, url, mayAsk]);
 }

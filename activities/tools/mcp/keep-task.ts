@@ -18,7 +18,6 @@ const RETRY = { retries: Number.POSITIVE_INFINITY, minTimeout: 1000, factor: 1.5
  */
 export async function keepTask(
   deps: TurnDeps & ToolDeps,
-  { projectId }: { projectId: string },
   call: ToolCallRow,
   task: StartedTask,
   attempt: ActivityTask,
@@ -28,7 +27,7 @@ export async function keepTask(
     await store(() => storeTask(deps, call, task, attempt));
   } catch (error) {
     const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
-    const cancel = () => cancelOnServer(deps, { ...task, projectId }, signal);
+    const cancel = () => cancelOnServer(deps, { ...task, turnId: call.turnId }, signal);
     await pRetry(cancel, { ...RETRY, signal }).catch((err: unknown) =>
       deps.log.warn({ err, turn_id: call.turnId }, 'a task that could not be stored was not cancelled'),
     );

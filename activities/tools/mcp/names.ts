@@ -9,6 +9,8 @@ export interface McpServerTool extends ToolDefinition {
   toolName: string;
   /** A call may be sent again (`readOnlyHint`, `idempotentHint`). */
   repeatable: boolean;
+  /** Its calls use the credential of the session's user. */
+  asUser: boolean;
   /** It can be called as a task, if its server offers tasks. */
   mayBeTask: boolean;
 }
@@ -19,6 +21,7 @@ export interface ToolSource {
   name: string;
   tools: readonly McpTool[];
   offeredTools: string[] | null;
+  asUser: boolean;
 }
 
 /**
@@ -36,6 +39,7 @@ export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
         inputSchema: tool.input_schema,
         serverId: server.id,
         serverName: server.name,
+        asUser: server.asUser,
         toolName: tool.name,
         repeatable: tool.annotations !== undefined,
         mayBeTask: tool.task_support !== undefined,

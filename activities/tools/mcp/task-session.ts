@@ -1,5 +1,4 @@
-import { findServers } from '../../../src/mcp/find-servers.js';
-import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import { findTurnServers, type TurnServerRow } from '../../../src/mcp/user-credentials.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { QuestionHandler } from '../../../src/mcp/questions.js';
@@ -19,7 +18,7 @@ type SessionTask = Pick<NewTask, 'taskId' | 'session'>;
  */
 export async function askInSession<T>(
   { mcp }: Pick<ToolDeps, 'mcp'>,
-  server: McpServerRow,
+  server: TurnServerRow,
   { session }: SessionTask,
   cancelled: AbortSignal,
   opened: (connection: McpConnection, isNew: boolean) => void,
@@ -52,10 +51,10 @@ export async function askInSession<T>(
  */
 export async function cancelOnServer(
   deps: Pick<ToolDeps, 'mcp' | 'db'>,
-  task: SessionTask & { projectId: string; serverId: string },
+  task: SessionTask & { turnId: string; serverId: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const [server] = await findServers(deps.db, task.projectId, [task.serverId]);
+  const [server] = await findTurnServers(deps.db, task.turnId, [task.serverId]);
   if (server === undefined) return;
   let used: McpConnection | undefined;
   let isDone = false;

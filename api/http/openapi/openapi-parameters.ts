@@ -4,6 +4,7 @@ import type { JsonSchema, Route } from '../core/operation.js';
 const PATH_PARAMETERS: Record<string, string> = {
   skill_id: 'Id of the skill: `skill_…`.',
   mcp_server_id: 'Id of the MCP server: `mcp_…`.',
+  credential_id: 'Id of the credential: `mcp_…`.',
   tool_name: 'The server’s own name of the tool.',
   session_id: 'Id of the session: `ses_…`.',
   turn_id: 'Id of the turn: `turn_…`.',

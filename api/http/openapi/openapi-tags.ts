@@ -7,6 +7,7 @@ export const TAGS = [
   { name: 'files', description: 'Files that clients attach to messages, and files that the agent delivers.' },
   { name: 'skills', description: 'Packages of instructions for the agent.' },
   { name: 'mcp-servers', description: 'MCP servers, whose tools the agent can call.' },
+  { name: 'credentials', description: 'Credentials of users for MCP servers: the agent acts as the signed-in person.' },
   { name: 'webhooks', description: 'Addresses that are told about events.' },
   { name: 'schedules', description: 'Messages that are sent at given times.' },
   { name: 'usage', description: 'Tokens and costs, summed up.' },

@@ -1,6 +1,6 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Answer } from '../../../client/src/index.js';
+import type { Answer, SessionAuthorization } from '../../../client/src/index.js';
 import type { Budget } from './budget.js';
 
 /** Gives the session another budget. Returns false if its turn still waits for a larger one. */
@@ -10,11 +10,13 @@ export interface Decisions {
   /** Sends the answer to a tool call that waits. */
   answer: (answer: Answer) => Promise<void>;
   setBudget: SetBudget;
+  /** Where the user of the session authorizes an MCP server. */
+  authorize: (mcpServerId: string) => Promise<SessionAuthorization>;
 }
 
 const nobody = (): Promise<never> => Promise.reject(new Error('There is no session'));
 
-export const DecisionContext = createContext<Decisions>({ answer: nobody, setBudget: nobody });
+export const DecisionContext = createContext<Decisions>({ answer: nobody, setBudget: nobody, authorize: nobody });
 
 export function useDecisions(): Decisions {
   return useContext(DecisionContext);

@@ -50,6 +50,7 @@ export function SessionHead({ sessionId, session, turns, onBudget }: Props) {
         {session !== null && (
           <>
             <span>{session.model_id}</span>
+            {session.user !== null && <span>acts as {session.user}</span>}
             {session.cost !== null && <span title={exactMoney(session.cost)}>{formatMoney(session.cost)} so far</span>}
             {session.budget !== null && <span>{budgetText(session.budget, session.cost)}</span>}
             {session.thinking_enabled && <span>thinking on</span>}

@@ -3,6 +3,7 @@ import {
   type BudgetAction,
   type Elicitation,
   type Event,
+  type McpAuthorizationAction,
   type RequiredAction,
   type WaitingCall,
 } from '../../../client/src/index.js';
@@ -15,7 +16,7 @@ export interface ToolCall {
   confirmation: EventOf<'user.tool_confirmation'> | null;
   /** Of a custom tool that the client has answered, the client's own. */
   result: EventOf<'agent.tool_result' | 'user.custom_tool_result'> | null;
-  waitsFor: WaitingCall | null;
+  waitsFor: WaitingCall | McpAuthorizationAction | null;
   questions: Elicitation[];
   progress: EventOf<'agent.tool_progress'> | null;
   turnEnded: boolean;

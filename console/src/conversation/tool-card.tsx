@@ -3,6 +3,7 @@ import { formatDuration } from '../parts/format.js';
 import { Icon } from '../parts/icon.js';
 import { formatToolName } from '../parts/tool-name.js';
 import { Confirmation } from './confirmation.js';
+import { Connect } from './connect.js';
 import { CustomResultForm } from './custom-result-form.js';
 import { ElicitationForm } from './elicitation-form.js';
 import { useInspect } from './inspect-context.js';
@@ -39,6 +40,7 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
         )}
       </details>
       {waitsFor?.type === 'tool_confirmation' && <Confirmation action={waitsFor} />}
+      {waitsFor?.type === 'mcp_authorization' && <Connect action={waitsFor} />}
       {waitsFor?.type === 'custom_tool_result' && <CustomResultForm action={waitsFor} />}
       {questions.map((question) => (
         <ElicitationForm key={question.elicitation_id} question={question} />

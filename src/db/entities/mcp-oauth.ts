@@ -21,7 +21,7 @@ export interface OauthDiscovery {
 
 /** `client`, `discovery` and `redirect_uri` are those of the newest authorization, finished or not. */
 export interface McpOauthRow {
-  /** The id of the server. */
+  /** The id of the server, or of a user's credential for it. */
   id: string;
   scopes: string[] | null;
   client: string;

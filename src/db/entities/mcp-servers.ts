@@ -46,6 +46,8 @@ export interface McpServerRow {
   credential: string | null;
   /** Incremented for each new credential, to detect that an open connection uses an old one. */
   credential_version: number;
+  /** `user`: turns use the credential of the session's user; the server's own serves registration and probes. */
+  credentials: 'shared' | 'user';
   allowed_tools: string[] | null;
   /** The tools of the last probe, without schemas. Postgres derives it from the column `tools`. */
   tool_list: Pick<McpTool, 'name' | 'description'>[];
@@ -82,6 +84,7 @@ export const McpServerEntity = new EntitySchema<McpServerRow & McpServerTools>({
     auth_header: { type: 'text', nullable: true },
     credential: { type: 'text', nullable: true },
     credential_version: { type: 'integer', default: 1 },
+    credentials: { type: 'text', default: 'shared' },
     allowed_tools: { type: 'text', array: true, nullable: true },
     tools: { type: 'json', select: false },
     tool_list: { type: 'json', insert: false, update: false },

@@ -50,6 +50,8 @@ export interface SessionRow {
   budget: Budget | null;
   /** That of its model's price when it was created; null without a price. */
   currency: string | null;
+  /** For whom the agent acts (contract.md §18); null: for nobody. */
+  end_user: string | null;
   /** The beginning of the first message; null without one. */
   preview: string | null;
   turn_count: number;
@@ -78,6 +80,7 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     fallback_model_ids: { type: 'text', array: true },
     budget: { type: 'json', nullable: true },
     currency: { type: 'text', nullable: true, select: false },
+    end_user: { type: 'text', nullable: true },
     preview: { type: 'text', nullable: true },
     turn_count: { type: 'integer', default: 0 },
     last_turn_id: { type: 'text', nullable: true },

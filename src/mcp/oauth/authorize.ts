@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { registerClient, startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { EntityManager } from 'typeorm';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
+import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import type { Config } from '../../platform/config.js';
 import type { GuardedNetwork } from '../../network/network.js';
 import { CLIENT_AUTH_METHODS, discover } from './discover.js';
@@ -83,6 +84,17 @@ export async function restartOauth(deps: OauthDeps, serverUrl: URL, row: McpOaut
   } catch (error) {
     throw oauthFailed(error);
   }
+}
+
+/**
+ * Starts the authorization of a server of type OAUTH by one of its users, with the client and the scopes of the server.
+ * @throws ServiceError `mcp_oauth_failed`, `invalid_mcp_server_url`
+ */
+export async function startUserOauth(
+  deps: OauthDeps,
+  { url, oauth }: Pick<McpServerRow, 'url' | 'oauth'>,
+): Promise<StartedAuthorization> {
+  return restartOauth(deps, await deps.mcpNetwork.checkUrl(url), oauth!);
 }
 
 /** Stores a started authorization. Its link works once and for 10 minutes. */

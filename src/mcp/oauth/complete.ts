@@ -4,6 +4,7 @@ import type { McpOauthRow } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import { transaction } from '../../db/transaction.js';
 import { findServerById } from '../find-servers.js';
+import { findCredentialById, type UserCredential } from '../user-credentials.js';
 import type { Logger } from '../../platform/logger.js';
 import { checkTokens } from './check-tokens.js';
 import type { OauthDeps } from './authorize.js';
@@ -25,6 +26,8 @@ interface CallbackParameters {
 export interface TakenAuthorization {
   row: McpOauthRow;
   server: McpServerRow;
+  /** The credential of a user that is authorized; null: the server itself is. */
+  credential: UserCredential | null;
 }
 
 /** Consumes the state of a callback. @throws OauthFailure if it is unknown, used or expired */
@@ -34,8 +37,9 @@ export async function takeAuthorization(
 ): Promise<TakenAuthorization> {
   const taken = await transaction(db, async (tx) => {
     const row = state === '' ? null : await takeState(tx, state);
-    const server = row === null ? null : await findServerById(tx, row.id);
-    return row === null || server === null ? null : { row, server };
+    const credential = row === null ? null : await findCredentialById(tx, row.id);
+    const server = row === null ? null : await findServerById(tx, credential?.mcp_server_id ?? row.id);
+    return row === null || server === null ? null : { row, server, credential };
   });
   if (taken === null) throw unknownAuthorization();
   return taken;
@@ -54,7 +58,7 @@ export function unknownAuthorization(): OauthFailure {
  */
 export async function completeAuthorization(
   deps: OauthDeps & { db: DataSource; log: Logger },
-  { row, server }: TakenAuthorization,
+  { row, server, credential }: TakenAuthorization,
   parameters: CallbackParameters,
 ): Promise<void> {
   const keys = deps.config.encryptionKeys;
@@ -65,7 +69,8 @@ export async function completeAuthorization(
   }
   if (parameters.code === undefined) throw new OauthFailure('the authorization server sent no code');
   const grant = await exchange(deps, row, parameters.code);
-  const replaced = await transaction(deps.db, (tx) => storeGrant(tx, keys, row.id, grant, server.credential_version));
+  const { credential_version } = credential ?? server;
+  const replaced = await transaction(deps.db, (tx) => storeGrant(tx, keys, row.id, grant, credential_version));
   if (replaced === null) {
     await tryRevoke(deps, row.id, () => grant);
     throw new OauthFailure('the MCP server was changed meanwhile; start the authorization again');

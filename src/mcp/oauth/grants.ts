@@ -45,8 +45,9 @@ export async function readGrant(db: Db, id: string): Promise<StoredGrant | null>
 }
 
 /**
- * Stores the grant of a finished authorization, unless the server is deleted or its credential has changed since
- * `credentialVersion`. Returns the replaced one; null if nothing was stored.
+ * Stores the grant of a finished authorization, unless its owner, a server or a user's credential, is deleted or was changed
+ * since `credentialVersion`. A user's credential gets a new version: calls may use it again. Returns the replaced grant; null
+ * if nothing was stored.
  */
 export async function storeGrant(
   tx: EntityManager,
@@ -60,9 +61,16 @@ export async function storeGrant(
     tx,
     id,
     grantColumns(keys, id, grant),
-    sql`EXISTS (SELECT FROM mcp_servers WHERE id = ${id} AND deleted_at IS NULL
-          AND credential_version = ${credentialVersion})`,
+    sql`(EXISTS (SELECT FROM mcp_servers WHERE id = ${id} AND deleted_at IS NULL
+          AND credential_version = ${credentialVersion})
+        OR EXISTS (SELECT FROM user_credentials WHERE id = ${id} AND credential_version = ${credentialVersion}))`,
   );
+  if (isStored)
+    await runSql(
+      tx,
+      sql`UPDATE user_credentials SET credential_version = credential_version + 1, refused_at = NULL, last_error = NULL,
+            updated_at = clock_timestamp() WHERE id = ${id}`,
+    );
   return isStored ? replaced! : null;
 }
 

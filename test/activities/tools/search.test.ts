@@ -8,7 +8,7 @@ import { manyServerTools, TASKS } from '../../support/many-tools.js';
 
 const tool = (serverName: string, toolName: string, description = '', properties: object = {}): McpServerTool => ({
   ...{ name: `mcp__${serverName}__${toolName}`, description, inputSchema: { type: 'object', properties } },
-  ...{ serverId: `id_${serverName}`, serverName, toolName, repeatable: false, mayBeTask: false },
+  ...{ serverId: `id_${serverName}`, serverName, toolName, repeatable: false, mayBeTask: false, asUser: false },
 });
 
 describe('the search for tools', () => {

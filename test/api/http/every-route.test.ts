@@ -5,6 +5,7 @@ import { SCOPES, TOKEN_SCOPE_NAMES } from '../../../src/projects/permissions.js'
 import type { ApiCall, ApiResponse } from '../../support/client.js';
 import {
   insertChangedTool,
+  insertCredential,
   insertEndedTurns,
   insertMcpServer,
   insertSchedule,
@@ -69,6 +70,7 @@ describe('every route', () => {
       turn_id: `turn_1${session_id}`,
       event_id: `evt_1_1${session_id}`,
       mcp_server_id: 'mcp_one',
+      credential_id: await insertCredential(db, 'mcp_two'),
       tool_name: await insertChangedTool(db, 'mcp_one'),
       schedule_id: await insertSchedule(db),
       ...webhook,
@@ -272,6 +274,7 @@ describe('every route', () => {
       own = await startService({ config: { mcpAllowedHosts: [mcp.host] } });
       webhook = await insertWebhook(own.db);
       schedule_id = await insertSchedule(own.db);
+      await insertMcpServer(own.db, 'mcp_one');
     });
     after(async () => {
       await own.close();
@@ -286,6 +289,7 @@ describe('every route', () => {
         { name: 'c', url: mcp.url },
         { name: 'b', url: mcp.url, auth: { type: 'BEARER', token: 'secret' } },
       ],
+      putCredential: [VALID_BODY.putCredential, { ...VALID_BODY.putCredential, user: 'bob' }],
       createSession: [{ model_id: 'test-model' }, { model_id: 'test-model', instruction: 'other' }],
       sendMessage: [{ content: 'one' }, { content: 'other' }],
       sendAnswers: ['allow', 'deny'].map((result) => ({
@@ -334,6 +338,7 @@ const NONE = {
   turn_id: 'turn_none',
   event_id: 'evt_none',
   mcp_server_id: 'mcp_none',
+  credential_id: 'cred_none',
   tool_name: 'tool_none',
   webhook_id: 'whk_none',
   delivery_id: 'dlv_none',
@@ -343,6 +348,8 @@ const NEW_WEBHOOK = { url: 'https://hooks.invalid/', event_types: ['turn.complet
 const VALID_BODY: Record<string, object> = {
   registerMcpServer: { name: 'one', url: 'https://mcp.invalid/mcp' },
   updateMcpServer: { name: 'two' },
+  putCredential: { mcp_server_id: 'mcp_one', user: 'ann', auth: { type: 'BEARER', token: 'secret' } },
+  authorizeSession: { mcp_server_id: 'mcp_one' },
   createSession: { model_id: 'test-model' },
   updateSession: { metadata: {} },
   sendMessage: { content: 'hello' },

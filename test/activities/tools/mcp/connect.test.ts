@@ -38,7 +38,9 @@ describe('connecting the MCP servers of a turn', () => {
   /** The failure of each server, in order. */
   const connect = async (signal = new AbortController().signal): Promise<(string | null)[]> => {
     const deps = { mcp: calls.mcp, db: service.db, log: createLogger('silent', 'test') };
-    return (await connectServers(await rows(), [], deps, signal)).map(({ failure }) => failure);
+    return (await connectServers(await rows(), { askingServerIds: [], hasUser: false }, deps, signal)).map(
+      ({ failure }) => failure,
+    );
   };
   const shown = async (index: number): Promise<Record<string, string | null>> =>
     (await service.api('GET', `/v1/mcp-servers/${ids[index]}`)).body;

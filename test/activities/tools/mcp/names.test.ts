@@ -5,6 +5,7 @@ const source = (name: string, tools: string[], offeredTools: string[] | null = n
   id: `mcp_${name}`,
   name,
   offeredTools,
+  asUser: false,
   tools: tools.map((tool) => ({
     name: tool,
     description: `${tool}!`,
@@ -32,6 +33,7 @@ describe('the tools of MCP servers in model requests', () => {
         serverId: 'mcp_s',
         serverName: 's',
         toolName: 'a',
+        asUser: false,
         repeatable: false,
         mayBeTask: false,
       },

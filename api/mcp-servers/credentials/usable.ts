@@ -1,0 +1,50 @@
+import pLimit from 'p-limit';
+import type { DataSource } from 'typeorm';
+import { endAuthorizedWaits } from '../../../src/answers/authorization-wait.js';
+import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
+import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
+import { openGrant, type SealedGrant } from '../../../src/mcp/oauth/grants.js';
+import { tryRevoke } from '../../../src/mcp/oauth/revoke.js';
+import { findCredentialOf, notifyClosed } from '../../../src/mcp/user-credentials.js';
+import { ServiceError } from '../../../src/platform/errors.js';
+import type { Logger } from '../../../src/platform/logger.js';
+import { signalAnswers } from '../../../src/turns/signal-answers.js';
+import type { ApiDeps } from '../../deps.js';
+import { probeServer } from '../probe.js';
+
+const PARALLEL_REVOCATIONS = 8;
+
+/**
+ * Runs the calls that wait for this credential, in all sessions of the user. Call it after the commit. A server whose tools were
+ * never listed is probed with it.
+ */
+export async function useCredential(
+  deps: ApiDeps & { log: Logger },
+  server: McpServerRow,
+  user: string,
+): Promise<void> {
+  const turns = await endAuthorizedWaits(deps.db, { serverId: server.id, user });
+  for (const turnId of turns) signalAnswers(deps, turnId);
+  if (turns.length > 0) deps.log.info({ mcp_server_id: server.id }, 'waiting calls can go on');
+  if (server.last_probed_at !== null) return;
+  const credential = await findCredentialOf(deps.db, server.id, user);
+  if (credential?.is_usable !== true) return;
+  await probeServer(deps, { ...server, user_credential: credential }).catch((error: unknown) => {
+    if (!(error instanceof ServiceError)) throw error;
+    deps.log.info({ mcp_server_id: server.id, reason: error.message }, 'a server was not probed as its first user');
+  });
+}
+
+/** What is left to do after credentials were deleted or replaced: every process forgets them, and their tokens are revoked. */
+export async function dropCredentials(
+  deps: Pick<ApiDeps, 'config' | 'mcpNetwork'> & { db: DataSource; oauth: OauthAccess; log: Logger },
+  ids: readonly string[],
+  grants: readonly SealedGrant[],
+): Promise<void> {
+  for (const id of ids) deps.oauth.forget(id);
+  await notifyClosed(deps.db, ids);
+  // Not awaited: a server may have thousands of users, and an authorization server may hang.
+  void pLimit(PARALLEL_REVOCATIONS).map(grants, (grant) =>
+    tryRevoke(deps, grant.id, () => openGrant(deps.config.encryptionKeys, grant)),
+  );
+}

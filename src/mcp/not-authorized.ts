@@ -1,0 +1,7 @@
+/** The session's user has no credential for the server that calls may use (contract.md §18). */
+export class NotAuthorizedError extends Error {
+  override readonly name = 'NotAuthorizedError';
+  constructor() {
+    super('the user of the session has not authorized it');
+  }
+}
