@@ -14,8 +14,7 @@ interface Page {
 }
 
 /** docs/contract.md §17 in React, which mounts each component twice in development. */
-describe('useChat of the AI SDK', function () {
-  this.timeout(20_000);
+describe('useChat of the AI SDK', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());
 
