@@ -144,6 +144,7 @@ function Card({ one: { key, session, action }, isChosen, onChoose, onAnswered }:
         if (isOver) onAnswered();
         return isOver;
       },
+      authorize: (mcp_server_id) => client.authorizeSession(session.id, { mcp_server_id }),
     }),
     [client, session.id, key],
   );
