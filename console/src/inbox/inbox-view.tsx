@@ -4,6 +4,7 @@ import { exactText } from '../../../src/platform/exact-json.js';
 import { useClient } from '../client/service.js';
 import { BudgetForm } from '../conversation/budget-form.js';
 import { Confirmation } from '../conversation/confirmation.js';
+import { Connect } from '../conversation/connect.js';
 import { CustomResultForm } from '../conversation/custom-result-form.js';
 import { DecisionContext, type Decisions } from '../conversation/decision-context.js';
 import { ElicitationForm } from '../conversation/elicitation-form.js';
@@ -121,6 +122,7 @@ const TITLES: Record<string, string> = {
   custom_tool_result: 'Your tool',
   elicitation: 'Question',
   budget: 'Budget',
+  mcp_authorization: 'Authorization',
 };
 
 interface CardProps {
@@ -169,6 +171,7 @@ function Card({ one: { key, session, action }, isChosen, onChoose, onAnswered }:
         {action.type === 'custom_tool_result' && <CustomResultForm action={action} />}
         {action.type === 'elicitation' && <ElicitationForm question={action} />}
         {action.type === 'budget' && <BudgetForm action={action} />}
+        {action.type === 'mcp_authorization' && <Connect action={action} />}
       </DecisionContext.Provider>
     </li>
   );
