@@ -24,6 +24,8 @@ describe('the connections for background work', () => {
     const { since } = (await lease('-infinity'))!;
     const blocker = service.db.createQueryRunner();
     await blocker.startTransaction();
+    // It waits for longer than the service lets a transaction.
+    await blocker.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await blocker.query('LOCK TABLE session_states IN ACCESS EXCLUSIVE MODE');
     const requests = Array.from({ length: 8 }, () => service.api('POST', '/v1/sessions', { model_id: TEST_MODEL.id }));
     await eventually('all connections wait', async () => {

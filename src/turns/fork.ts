@@ -114,7 +114,7 @@ async function copySession(
 const ROWS_OF_TURNS = {
   turn_servers: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user',
   model_attempts:
-    'step, position, attempt, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error',
+    'step, position, attempt, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error, first_token_ms',
   model_steps: 'step, message_id, model_id, content, stop_reason, created_at',
   tool_calls:
     'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
@@ -130,11 +130,11 @@ async function copyTurns(tx: EntityManager, from: string, to: string, turns: Cop
         INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
           fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
           transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency,
-          copied_from)
+          is_summed_up, copied_from)
         SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, s.model_id),
           t.thinking_enabled, t.fallback_model_id, continued.new, message_number, from_queue,
           end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
-          connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id)
+          connect_ms, first_token_at, model_calls, fork.currency, is_summed_up, coalesce(copied_from, t.id)
         FROM copied JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id
           JOIN sessions fork ON fork.id = ${to}
           LEFT JOIN copied continued ON continued.old = t.continues_turn_id`,
@@ -155,6 +155,15 @@ async function copyTurns(tx: EntityManager, from: string, to: string, turns: Cop
           answer_position, answered_at, taken_at, closed_at
         FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
           JOIN required_actions ON turn_id = copied.old`,
+  );
+  await runSql(
+    tx,
+    sql`INSERT INTO authorization_waits (turn_id, step, index, n, session_id, tool_use_id, mcp_server_id, end_user, state,
+          asked_at, expires_at, answer_position, closed_at, taken_at)
+        SELECT copied.new, step, index, n, ${to}, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at,
+          answer_position, closed_at, taken_at
+        FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
+          JOIN authorization_waits ON turn_id = copied.old`,
   );
   await runSql(
     tx,

@@ -33,7 +33,7 @@ export const credentialAuthField = shownAs(
       },
       {
         $id: 'HeaderCredentialAuth',
-        description: 'A header of its own, such as `X-Api-Key`.',
+        description: 'A header of the user’s own, such as `X-Api-Key`.',
         ...objectSchema({ type: { const: 'HEADER' }, name, value }),
       },
       {

@@ -97,6 +97,8 @@ describe('routes without a key', () => {
         'created_after',
         'created_before',
         'metadata',
+        'q',
+        'order',
       ]);
     });
 

@@ -26,6 +26,7 @@ describe('POST /v1/mcp-servers', () => {
       'name',
       'url',
       'auth',
+      'credentials',
       'allowed_tools',
       'tools',
       'pin_tools',

@@ -37,6 +37,7 @@ describe('sessions', () => {
         continuable: false,
         last_turn_id: null,
         forked_from: null,
+        user: null,
         created_at: body.created_at,
         updated_at: body.created_at,
       });

@@ -18,6 +18,8 @@ const TURNS = 60;
 const BOUNDED_TABLES = [
   ...['projects', 'api_keys', 'project_storage', 'skills', 'mcp_servers', 'mcp_toolsets', 'mcp_oauth', 'webhooks'],
   ...['schedules', 'leases', 'workers', 'rate_limits', 'installation', 'migrations', 'migration_fingerprints'],
+  // One row for each server and user.
+  'user_credentials',
 ];
 
 describe('the schema', () => {

@@ -6,7 +6,7 @@ import { useDatabase, usePool } from '../../support/use.js';
 
 const TABLES = [
   ...['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks'],
-  ...['required_actions', 'elicitations', 'compactions', 'session_states', 'waiting_messages'],
+  ...['required_actions', 'authorization_waits', 'elicitations', 'compactions', 'session_states', 'waiting_messages'],
 ];
 /** They outlive a session, or are gone before its purge: with its deletion, the end of its turn, and their partition. */
 const NOT_PURGED = [
@@ -42,6 +42,11 @@ describe('the purge of deleted sessions', () => {
         `INSERT INTO mcp_tasks (turn_id, step, index, server_id, task_id, status, poll_ms)
          VALUES ($1, 1, 0, 'mcp_1', 'task_1', 'completed', 1000)`,
         [turn],
+      );
+      await db.query(
+        `INSERT INTO authorization_waits (turn_id, step, index, n, session_id, tool_use_id, mcp_server_id, end_user)
+         VALUES ($1, 1, 0, 1, $2, 'toolu_1', 'mcp_1', 'ada')`,
+        [turn, session],
       );
       await db.query(
         `INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, url, request, state, asked_at, expires_at)

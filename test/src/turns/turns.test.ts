@@ -97,6 +97,7 @@ describe('turns in Postgres', () => {
       sessionId,
       serverIds: [],
       askingServerIds: [],
+      hasUser: false,
       isConnected: false,
     });
     await end(turn, FAILED);
