@@ -1,8 +1,19 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { budget, PRICE, tokens } from '../support/money.js';
-import { message, text, toolUse, type Reply } from '../support/scripted-model.js';
-import { expectAcceptedRequests, useTurnService } from '../support/use.js';
+import { TEST_MODEL } from '../support/config.js';
+import {
+  failure,
+  message,
+  startScriptedModel,
+  text,
+  toolUse,
+  type Reply,
+  type ScriptedModel,
+} from '../support/scripted-model.js';
+import { startTurnService, type TurnService } from '../support/turns.js';
+import { confirmation, requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { expectAcceptedRequests, useRegisteredMcp, useTurnService } from '../support/use.js';
 
 const SCHEMA = {
   type: 'object',
@@ -277,5 +288,68 @@ describe('the output of a turn at its last step', () => {
     await service.send(id, 'Which?', { output_schema: schema });
     expect(await service.ended(id)).to.deep.include({ stop_reason: 'end_turn', output: fits });
     expect(JSON.stringify(service.model.requests.at(-1)!.body.messages.at(-1))).to.match(/at most 262144/);
+  });
+});
+
+describe('the output of a turn that more than its own model works on', () => {
+  const WINDOW = 8000;
+  const { service, registered } = useRegisteredMcp(
+    'shop',
+    { tools: [{ name: 'look', run: () => 'Something that was found. '.repeat(100) }] },
+    { model: { context_window: WINDOW, max_output_tokens: 1000 }, scripted: { contextWindow: WINDOW } },
+  );
+  expectAcceptedRequests(service);
+
+  it('is given after a person has allowed a call', async () => {
+    const ask = { permission_policy: { type: 'always_ask' } };
+    const id = await service.session({
+      mcp_servers: [registered.id],
+      tools: [{ type: 'mcp_toolset', mcp_server_id: registered.id, default_config: ask }],
+    });
+    service.model.reply([toolUse('mcp__shop__look')], give());
+    await service.send(id, 'Which?', { output_schema: SCHEMA });
+    const [action] = await requiredActions(service, id);
+    await sendAnswers(service, id, [confirmation(action!.tool_use_id, 'allow')]);
+    expect(await service.ended(id)).to.deep.include({ stop_reason: 'end_turn', output: VALUE });
+  });
+
+  it('is given in a session whose older turns are summarised', async () => {
+    service.model.on(/<transcript>/, () => text('SUMMARY'));
+    const id = await service.session({ mcp_servers: [registered.id], thinking_enabled: false });
+    const types = async () => (await service.history(id)).map(({ type }) => type as string);
+    while (!(await types()).includes('agent.context_compacted')) {
+      service.model.reply([toolUse('mcp__shop__look')], give());
+      await service.send(id, 'Which?', { output_schema: SCHEMA });
+      expect(await service.ended(id)).to.deep.include({ stop_reason: 'end_turn', output: VALUE });
+    }
+    const { tools } = service.model.requests.at(-1)!.body;
+    expect(tools!.at(-1)).to.deep.include({ name: 'give_output' });
+  });
+});
+
+describe('the output of a turn whose model fails', () => {
+  let own: ScriptedModel;
+  let other: ScriptedModel;
+  let service: TurnService;
+  before(async () => {
+    [own, other] = await Promise.all([startScriptedModel(), startScriptedModel()]);
+    const models = [own, other].map(({ url }, n) => ({
+      ...TEST_MODEL,
+      ...{ id: ['own', 'other'][n]!, model: 'm', base_url: url },
+    }));
+    service = await startTurnService({ models });
+  });
+  after(async () => {
+    await service.close();
+    await Promise.all([own.close(), other.close()]);
+  });
+
+  it('is given by the fallback model, which counts the wrong values of the first one', async () => {
+    own.reply(give(WRONG), failure('invalid_request_error'));
+    other.reply(give(WRONG), give());
+    const id = await service.session({ model_id: 'own', fallback_model_ids: ['other'], thinking_enabled: false });
+    await service.send(id, 'Which?', { output_schema: SCHEMA });
+    expect(await service.ended(id)).to.deep.include({ stop_reason: 'end_turn', output: VALUE });
+    expect((await service.history(id)).map(({ type }) => type)).to.include('agent.model_changed');
   });
 });
