@@ -8,12 +8,16 @@ import type { ReconcileDeps } from './deps.js';
 import { STALE_TURN, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
+import { STOP_AFTER_CANCEL_MS } from '../stream/delta-store.js';
 import { signalAnswers } from '../turns/signal-answers.js';
 import { endAuthorizedWaits } from '../answers/authorization-wait.js';
 
 const PARALLEL = 8;
-/** How long workers and the workflow have to end a turn that is cancelled. */
-const CANCEL_GRACE_SECONDS = 1;
+/**
+ * How long workers and the workflow have to end a turn that is cancelled: 1 s. The second half of it is for the streams to stop and
+ * to store what watchers received.
+ */
+export const CANCEL_GRACE_MS = 2 * STOP_AFTER_CANCEL_MS;
 /** Temporal's list of closed workflows lags behind, so each round reads the last minute. Turns that have ended are skipped. */
 const CLOSED_LOOKBACK_MS = 60_000;
 
@@ -86,7 +90,7 @@ export async function cancelOverdue({ workflows, log, count, ...deps }: Reconcil
   const overdue = await runSql<{ id: string }>(
     deps.db,
     sql`SELECT turn_id AS id FROM open_turns WHERE namespace = ${workflows.namespace}
-          AND cancel_requested_at < statement_timestamp() - ${CANCEL_GRACE_SECONDS}::float * interval '1 s'`,
+          AND cancel_requested_at < statement_timestamp() - ${CANCEL_GRACE_MS}::integer * interval '1 ms'`,
   );
   await pLimit(PARALLEL).map(overdue, async ({ id }) => {
     try {

@@ -10,10 +10,11 @@ import { ignored } from '../platform/ignored.js';
 
 const FLUSH_INTERVAL_MS = 250;
 /**
- * The reconciler ends a turn 4 s after a cancel request that no worker carried out (src/reconciler/rounds). The stream
- * stops before that, so that the cut-off message contains everything that watchers received.
+ * A worker may miss the notification of a cancel request. The stream stops this long after the request, at a flush, well before the
+ * reconciler ends the turn (src/reconciler/rounds.ts derives its time from this one). So the cut-off message contains everything
+ * that watchers received.
  */
-const STOP_AFTER_CANCEL_SECONDS = 3;
+export const STOP_AFTER_CANCEL_MS = 2 * FLUSH_INTERVAL_MS;
 /** SQLSTATE check_violation: no partition accepts the row. */
 const NO_PARTITION = '23514';
 
@@ -176,7 +177,7 @@ const INSERT = `
   WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
   accepted AS (
     SELECT turn_id, d.position, call, attempt, last, message_id, runs,
-      coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_SECONDS} s', false) AS must_stop
+      coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_MS} ms', false) AS must_stop
     FROM unnest($1::text[], $2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::text[])
       AS d(turn_id, position, call, attempt, last, message_id, runs)
     JOIN turns ON id = turn_id AND state = 'running' AND turns.position = d.position AND model_calls = call),

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import pLimit from 'p-limit';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
+import { CANCEL_GRACE_MS } from '../../../src/reconciler/rounds.js';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
 import { DeltaStore } from '../../../src/stream/delta-store.js';
 import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';
@@ -277,7 +278,11 @@ describe('deltas', () => {
     const fenced = new Promise<void>((resolve) => (fence = resolve));
     const writer = await open(turn, new DeltaStore(db, notifier, log), () => fence());
     writer.write(DELTA, 'Begun');
-    await db.query(`UPDATE turns SET cancel_requested_at = now() - interval '3.5 s' WHERE id = $1`, [turn.id]);
+    // The reconciler may end the turn 400 ms from now: one more flush, and the statement that stores it, come before.
+    await db.query(`UPDATE turns SET cancel_requested_at = now() - $2::integer * interval '1 ms' WHERE id = $1`, [
+      turn.id,
+      CANCEL_GRACE_MS - 400,
+    ]);
     const flushed = writer.flush();
     writer.write(DELTA, ', and shown meanwhile');
     await flushed;
