@@ -85,7 +85,7 @@ describe('money in the console', function () {
     const { page, open } = await waiting();
     await press(page, 'End the turn');
     await receipt(page, 'Stopped at the budget');
-    await page.getByText('Budget', { exact: true }).click();
+    await page.locator('summary', { hasText: 'Budget' }).click();
     const settings = page.getByRole('form', { name: 'Budget of the session' });
     expect(await settings.getByLabel('A turn that reaches it').inputValue()).to.equal('stop');
     await settings.getByLabel('At most, in USD').fill('2');

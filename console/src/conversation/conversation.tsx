@@ -138,7 +138,12 @@ function useFollowEnd(content: unknown, isElsewhere: boolean): void {
     addEventListener('scroll', onScroll, { passive: true });
     return () => removeEventListener('scroll', onScroll);
   }, []);
+  /** Where this left the page. Above it the reader has scrolled up, though the event may not have come yet. */
+  const left = useRef(0);
   useLayoutEffect(() => {
-    if (atEnd.current) document.documentElement.scrollTop = document.documentElement.scrollHeight;
+    const page = document.documentElement;
+    if (!atEnd.current || page.scrollTop < left.current - END_MARGIN) return;
+    page.scrollTop = page.scrollHeight;
+    left.current = page.scrollTop;
   }, [content]);
 }
