@@ -43,7 +43,7 @@ function withoutKey(deps: ApiDeps): Router {
     router.get('/readyz', readyz(deps.readiness));
     router.get('/metrics', metrics());
   }
-  addDocs(router, openApiDocument(routes), deps.config);
+  addDocs(router, openApiDocument(routes), deps);
   if (deps.config.console) addConsole(router, deps);
   for (const route of routes) if (route[2] === null) mount(router, route, deps);
   return router;

@@ -16,6 +16,7 @@ export default defineConfig({
     // The Content-Security-Policy of the page allows neither inline scripts nor data: URLs.
     assetsInlineLimit: 0,
     modulePreload: false,
+    rolldownOptions: { input: ['console/index.html', 'console/docs.html'] },
     reportCompressedSize: false,
   },
   server: {

@@ -2,7 +2,6 @@ import type Router from '@koa/router';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { temporalSettings } from '../../../src/temporal/connection.js';
 import { VERSION } from '../../../src/platform/version.js';
 import { namesOfKey } from '../../../src/projects/api-keys.js';
@@ -10,30 +9,11 @@ import type { ApiDeps } from '../../deps.js';
 import { authenticate } from '../core/authenticate.js';
 import type { Caller } from '../core/operation.js';
 import { compress, sendAsset } from './asset.js';
-
-/** The output folder of `npm run build` for the console. The path also works when this file runs from its sources. */
-const BUILT = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? '../../../dist/console' : '../../../console', import.meta.url),
-);
-/**
- * The page needs only its own script, styles and icon, and the API: nothing inline, no other host. The script has a nonce,
- * because 'self' would also allow the files of clients, which links of this host serve.
- */
-const policyOf = (nonce: string): string =>
-  [
-    "default-src 'none'",
-    `script-src 'nonce-${nonce}'`,
-    "style-src 'self'",
-    "font-src 'self'",
-    // The preview of a file, which the page has read with its key.
-    "img-src 'self' blob:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
+import { BUILT, pagePolicy } from './built.js';
 
 const PAGE = 'index.html';
+/** /docs has it. */
+const OTHER_PAGE = 'docs.html';
 
 /** `/console`: the built files of the console, and for requests with a key its names and the address of the Temporal UI. */
 export function addConsole(
@@ -60,11 +40,11 @@ export function addConsole(
   const page = readFileSync(join(BUILT, PAGE), 'utf8');
   router.get('/console/', (ctx) => {
     const nonce = randomBytes(16).toString('base64');
-    ctx.set('Content-Security-Policy', policyOf(nonce));
+    ctx.set('Content-Security-Policy', pagePolicy(nonce));
     ctx.set('Cache-Control', 'no-store');
     sendAsset(ctx, PAGE, compress(Buffer.from(page.replaceAll('<script ', `<script nonce="${nonce}" `))));
   });
-  for (const name of fileNames().filter((found) => found !== PAGE)) {
+  for (const name of fileNames().filter((found) => found !== PAGE && found !== OTHER_PAGE)) {
     const asset = compress(readFileSync(join(BUILT, name)));
     router.get(`/console/${name}`, (ctx) => {
       // The names of built assets contain a content hash, so they can be cached forever.

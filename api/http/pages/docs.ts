@@ -1,66 +1,49 @@
 import type Router from '@koa/router';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../../../src/platform/config.js';
+import type { Logger } from '../../../src/platform/logger.js';
 import { compress, sendAsset, type Asset } from './asset.js';
-
-const require = createRequire(import.meta.url);
-const ASSETS = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
-
-const PAGE = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Agent Session Service: API reference</title>
-    <link rel="stylesheet" href="/docs/swagger-ui.css">
-    <link rel="icon" href="/docs/favicon-32x32.png">
-  </head>
-  <body>
-    <div id="reference"></div>
-    <script src="/docs/swagger-ui-bundle.js"></script>
-    <script src="/docs/start.js"></script>
-  </body>
-</html>
-`;
-const START = `SwaggerUIBundle({
-  url: '/openapi.json', dom_id: '#reference', deepLinking: true, persistAuthorization: false,
-  defaultModelsExpandDepth: 0, displayRequestDuration: true, validatorUrl: null,
-});
-`;
-/** The renderer sets inline styles and uses data: URLs for icons. All other content comes from this origin. */
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
+import { BUILT, pagePolicy } from './built.js';
 
 /**
- * `GET /openapi.json`, and `GET /docs`: the same document rendered by the packaged renderer. No key is needed, so each
- * answer is made once.
+ * `GET /openapi.json`, and `GET /docs`: the same document as the console's build shows it, with the guides beside it. No key is
+ * needed, so each answer is made once.
  */
-export function addDocs(router: Router, document: object, config: Pick<Config, 'publicUrl'>): void {
+export function addDocs(
+  router: Router,
+  document: object,
+  { config, log }: { config: Pick<Config, 'publicUrl'>; log: Logger },
+): void {
   const openApi = once(() => Buffer.from(JSON.stringify({ ...document, servers: [{ url: config.publicUrl }] })));
   router.get('/openapi.json', (ctx) => {
     sendAsset(ctx, 'openapi.json', openApi());
     ctx.set('Content-Type', 'application/json');
   });
+  const file = join(BUILT, 'docs.html');
+  if (!existsSync(file)) {
+    log.warn({ file }, 'the reference is not built, /docs answers 404: run `npm run build`');
+    return;
+  }
+  // The page is `/docs`, without a slash at the end: its assets are below that.
+  const page = readFileSync(file, 'utf8').replaceAll('"./', '"docs/');
   router.get('/docs', (ctx) => {
-    ctx.set('Content-Security-Policy', POLICY);
-    ctx.type = 'html';
-    ctx.body = PAGE;
+    const nonce = randomBytes(16).toString('base64');
+    ctx.set('Content-Security-Policy', pagePolicy(nonce));
+    ctx.set('Cache-Control', 'no-store');
+    sendAsset(ctx, 'docs.html', compress(Buffer.from(page.replaceAll('<script ', `<script nonce="${nonce}" `))));
   });
-  router.get('/docs/start.js', (ctx) => {
-    ctx.type = 'js';
-    ctx.body = START;
-  });
-  for (const name of ASSETS) {
-    const asset = once(() => readFileSync(require.resolve(`swagger-ui-dist/${name}`)));
+  for (const name of ['icon.svg', ...readdirSync(join(BUILT, 'assets')).map((asset) => `assets/${asset}`)]) {
+    const asset = once(() => readFileSync(join(BUILT, name)));
     router.get(`/docs/${name}`, (ctx) => {
-      ctx.set('Cache-Control', 'public, max-age=3600');
+      ctx.set('Cache-Control', name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');
       sendAsset(ctx, name, asset());
     });
   }
 }
 
-/** At the first request: compressing the renderer takes 0.2 s, and PUBLIC_URL may depend on the port. */
+/** At the first request: compressing takes time, and PUBLIC_URL may depend on the port. */
 function once(read: () => Buffer): () => Asset {
   let asset: Asset | undefined;
   return () => (asset ??= compress(read()));

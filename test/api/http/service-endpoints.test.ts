@@ -137,17 +137,18 @@ describe('routes without a key', () => {
   it('/docs is served from here alone', async () => {
     const page = await get('/docs');
     expect(page.status).to.equal(200);
-    expect(page.headers.get('content-security-policy')).to.contain("script-src 'self'");
+    expect(page.headers.get('content-security-policy')).to.match(/script-src 'nonce-[^']{24}'/);
     const links = [...String(page.body).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
-    expect(links).to.have.length(4);
+    expect(links.length).to.be.greaterThan(2);
     for (const link of links) {
-      expect(link).to.match(/^\/docs\//);
-      expect((await get(link)).status, link).to.equal(200);
+      expect(link).to.match(/^docs\//);
+      expect((await get(`/${link}`)).status, link).to.equal(200);
     }
   });
 
-  it('the document and the renderer are compressed for who accepts it', async () => {
-    for (const path of ['/openapi.json', '/docs/swagger-ui-bundle.js']) {
+  it('the document and the script of /docs are compressed for who accepts it', async () => {
+    const [, script] = /<script[^>]* src="([^"]+)"/.exec(String((await get('/docs')).body))!;
+    for (const path of ['/openapi.json', `/${script}`]) {
       const answer = (encoding: string) => fetch(service.url + path, { headers: { 'Accept-Encoding': encoding } });
       const [plain, compressed] = [await answer('identity'), await answer('gzip')];
       expect([plain, compressed].map(({ headers }) => headers.get('content-encoding'))).to.deep.equal([null, 'gzip']);
