@@ -255,6 +255,8 @@ describe('a fork of a session', function () {
     const copy = await send();
     expect(copy.status).to.equal(201);
     expect((await send()).body).to.deep.equal(copy.body);
+    const other = await service.api('POST', `/v1/sessions/${original}/fork`, { metadata: { a: 'b' } }, key);
+    expect([other.status, other.body.error.type]).to.deep.equal([422, 'idempotency_key_reused']);
   });
 
   it('has every column of the rows that it copies, but those that are its own', async () => {

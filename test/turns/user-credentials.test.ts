@@ -69,6 +69,34 @@ describe('the credential of a user', () => {
   const results = async (sessionId: string) =>
     (await service.history(sessionId)).filter(({ type }) => type === 'agent.tool_result');
 
+  it('cannot be authorized where its server cannot be, and says why', async () => {
+    const sessionId = await session('zoe', [], [guardedId]);
+    const put = () =>
+      service.api('POST', '/v1/credentials', { mcp_server_id: guardedId, user: 'zoe', auth: { type: 'OAUTH' } });
+    const { id } = (await put()).body;
+    const requests = [
+      put,
+      () => service.api('POST', `/v1/credentials/${id}/authorize`),
+      () => service.api('POST', `/v1/sessions/${sessionId}/authorize`, { mcp_server_id: guardedId }),
+    ];
+    const change = (fields: string, ...values: string[]) =>
+      service.db.query(`UPDATE mcp_servers SET ${fields} WHERE id = $1`, [guardedId, ...values]);
+    for (const [url, type] of [
+      ['http://10.0.0.1/mcp', 'invalid_mcp_server_url'],
+      [`${server.mcp.url}?other`, 'mcp_oauth_failed'],
+    ]) {
+      await change('url = $2', url!);
+      for (const request of requests) {
+        const { status, body } = await request();
+        expect([status, body.error.type], url).to.deep.equal([422, type]);
+      }
+    }
+    await change('url = $2, deleted_at = now()', pair.mcp.url);
+    const { status, body } = await requests[1]!();
+    expect([status, body.error.type]).to.deep.equal([404, 'mcp_server_not_found']);
+    await change('deleted_at = NULL');
+  });
+
   it('is stored, replaced, listed and deleted, without its secret', async () => {
     const made = await put('ann', 'secret-1');
     expect(made.status, JSON.stringify(made.body)).to.equal(201);
