@@ -178,9 +178,9 @@ describe('the code in the documents runs', () => {
   });
 
   it('docs/mcp.md, curl', async () => {
-    const code = (await blocks('docs/mcp.md', 'sh')).join('\n');
+    const [code] = await blocks('docs/mcp.md', 'sh');
     const env = { KEY: await service.newKey({ project: 'reader' }), MCP_TOKEN: 'a-token' };
-    const answer = JSON.parse(await run('bash', ['-euo', 'pipefail', '-c', code], env)) as Record<string, unknown>;
+    const answer = JSON.parse(await run('bash', ['-euo', 'pipefail', '-c', code!], env)) as Record<string, unknown>;
     const [shown] = await blocks('docs/mcp.md', 'json');
     const documented = JSON.parse(shown!) as Record<string, unknown>;
     expect(Object.keys(answer)).to.deep.equal(Object.keys(documented));
@@ -224,7 +224,7 @@ describe('the code in the documents runs', () => {
       models: model.models,
       config: { mcpAllowedHosts: [`127.0.0.1:${port}`, mcp.host], webhookDeliveries: true },
     });
-    const [code] = await blocks('docs/cookbook.md', 'js');
+    const [code] = await blocks('docs/cookbook.md', 'mjs');
     const { body: hook } = await other.api('POST', '/v1/webhooks', {
       url: `http://127.0.0.1:${port}/hook`,
       event_types: ['agent.requires_action'],
@@ -269,14 +269,14 @@ describe('the code in the documents runs', () => {
   });
 
   it('docs/cookbook.md: a person answers what the agent asks', async () => {
-    const [, code] = await blocks('docs/cookbook.md', 'js');
+    const [code] = await blocks('docs/cookbook.md', 'js');
     expect(await runModule(code!)).to.equal('May order 4711 be returned?\ncompleted\n');
   });
 
   it('docs/cookbook.md: each session of a customer gets what is left of the month', async () => {
     const price = { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };
     const other = await startTurnService({ models: model.models.map((entry) => ({ ...entry, price })) });
-    const [, , code] = await blocks('docs/cookbook.md', 'js');
+    const [, code] = await blocks('docs/cookbook.md', 'js');
     try {
       expect(await runModule(code!, { BASE: other.url, KEY: other.key })).to.equal('end_turn true\n');
     } finally {
