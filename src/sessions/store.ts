@@ -125,10 +125,7 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     .execute();
   const { model_tools: _, currency, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
   const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
-  await tx.query(
-    `INSERT INTO session_states SELECT id, project_id, 'idle', created_at, metadata_updated_at FROM sessions WHERE id = $1`,
-    [session.id],
-  );
+  await insertSessionState(tx, session.id, 'idle');
   return {
     ...shown,
     preview: null,
@@ -143,6 +140,15 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     forked_from_turn_id: null,
     ...times,
   };
+}
+
+/** Adds a new session to the lists by status and by activity. @param state in which its last turn ended; `idle` without one */
+export async function insertSessionState(tx: EntityManager, id: string, state: TurnState | 'idle'): Promise<void> {
+  await runSql(
+    tx,
+    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at)
+        SELECT id, project_id, ${state}, created_at, metadata_updated_at FROM sessions WHERE id = ${id}`,
+  );
 }
 
 /** Replaces metadata or budget of a locked session and returns the updated session. */

@@ -4,6 +4,7 @@ import { runSql, sql } from '../db/sql.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
+import { insertSessionState } from '../sessions/store.js';
 import { sessionGone } from './open.js';
 
 /** Stored events that one fork may copy: they are one transaction. */
@@ -43,10 +44,11 @@ export async function forkSession(
   fields: ForkFields,
 ): Promise<string> {
   const turns = await turnsToCopy(tx, session.id, point);
-  const id = newId('session');
-  await copySession(tx, session, id, fields, turns.at(-1)?.id ?? null);
-  if (turns.length > 0) await copyTurns(tx, session.id, id, turns);
-  return id;
+  const to = newId('session');
+  const newIds = turns.map(() => newId('turn'));
+  await copySession(tx, session, to, fields, { turns, newIds });
+  if (turns.length > 0) await copyTurns(tx, session.id, to, turns, newIds);
+  return to;
 }
 
 async function turnsToCopy(tx: EntityManager, sessionId: string, point: ForkPoint): Promise<CopiedTurn[]> {
@@ -87,27 +89,27 @@ async function lastTurnToCopy(
 async function copySession(
   tx: EntityManager,
   session: { id: string; project_id: string },
-  id: string,
+  to: string,
   { model, metadata }: ForkFields,
-  lastTurnId: string | null,
+  { turns, newIds }: { turns: CopiedTurn[]; newIds: string[] },
 ): Promise<void> {
+  const last = turns.at(-1);
   const rows = await runSql(
     tx,
     sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
-          model_tools, currency, fallback_model_ids, budget, end_user, forked_from_session_id, forked_from_turn_id,
-          created_at, metadata_updated_at)
-        SELECT ${id}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
+          model_tools, currency, fallback_model_ids, budget, end_user, turn_count, last_turn_id, preview,
+          forked_from_session_id, forked_from_turn_id, created_at, metadata_updated_at)
+        SELECT ${to}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
           coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), tools, model_tools,
-          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget, end_user,
-          id, ${lastTurnId}::text, statement_timestamp(), statement_timestamp()
+          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget,
+          end_user, ${last?.number ?? 0}::integer, ${newIds.at(-1)}::text,
+          CASE WHEN ${last !== undefined} THEN preview END, id, ${last?.id}::text, statement_timestamp(),
+          statement_timestamp()
         FROM sessions WHERE id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
         RETURNING id`,
   );
   if (rows.length === 0) sessionGone(session.id);
-  await runSql(
-    tx,
-    sql`INSERT INTO session_states SELECT id, project_id, 'idle', created_at FROM sessions WHERE id = ${id}`,
-  );
+  await insertSessionState(tx, to, last?.state ?? 'idle');
 }
 
 /** The rows of turns, by table: the columns besides turn_id, all of them copied as they are. */
@@ -120,9 +122,22 @@ const ROWS_OF_TURNS = {
     'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
 } as const;
 
-async function copyTurns(tx: EntityManager, from: string, to: string, turns: CopiedTurn[]): Promise<void> {
+/** As `ROWS_OF_TURNS`, for rows that also name their session. */
+const ROWS_WITH_SESSION = {
+  required_actions:
+    'step, index, tool_use_id, kind, needed_cost, state, asked_at, expires_at, answer_position, answered_at, taken_at, closed_at',
+  authorization_waits:
+    'step, index, n, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at, answer_position, closed_at, taken_at',
+} as const;
+
+async function copyTurns(
+  tx: EntityManager,
+  from: string,
+  to: string,
+  turns: CopiedTurn[],
+  newIds: string[],
+): Promise<void> {
   const oldIds = turns.map(({ id }) => id);
-  const newIds = turns.map(() => newId('turn'));
   const last = turns.at(-1)!;
   await runSql(
     tx,
@@ -139,41 +154,16 @@ async function copyTurns(tx: EntityManager, from: string, to: string, turns: Cop
           JOIN sessions fork ON fork.id = ${to}
           LEFT JOIN copied continued ON continued.old = t.continues_turn_id`,
   );
-  for (const [table, columns] of Object.entries(ROWS_OF_TURNS)) {
-    await tx.query(
-      `INSERT INTO ${table} (turn_id, ${columns})
-       SELECT copied.new, ${columns.replaceAll(/\w+/g, 'r.$&')}
+  const copyRows = (table: string, columns: string, newColumns: string, ...newValues: string[]): Promise<unknown> =>
+    tx.query(
+      `INSERT INTO ${table} (${newColumns}, ${columns})
+       SELECT copied.new${newValues.map((_, index) => `, $${index + 3}`).join('')}, ${columns.replaceAll(/\w+/g, 'r.$&')}
        FROM unnest($1::text[], $2::text[]) AS copied (old, new) JOIN ${table} r ON r.turn_id = copied.old`,
-      [oldIds, newIds],
+      [oldIds, newIds, ...newValues],
     );
-  }
-  await runSql(
-    tx,
-    sql`INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, needed_cost, state, asked_at,
-          expires_at, answer_position, answered_at, taken_at, closed_at)
-        SELECT copied.new, step, index, ${to}, tool_use_id, kind, needed_cost, state, asked_at, expires_at,
-          answer_position, answered_at, taken_at, closed_at
-        FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
-          JOIN required_actions ON turn_id = copied.old`,
-  );
-  await runSql(
-    tx,
-    sql`INSERT INTO authorization_waits (turn_id, step, index, n, session_id, tool_use_id, mcp_server_id, end_user, state,
-          asked_at, expires_at, answer_position, closed_at, taken_at)
-        SELECT copied.new, step, index, n, ${to}, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at,
-          answer_position, closed_at, taken_at
-        FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
-          JOIN authorization_waits ON turn_id = copied.old`,
-  );
-  await runSql(
-    tx,
-    sql`INSERT INTO authorization_waits (turn_id, step, index, n, session_id, tool_use_id, mcp_server_id, end_user, state,
-          asked_at, expires_at, answer_position, closed_at, taken_at)
-        SELECT copied.new, step, index, n, ${to}, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at,
-          answer_position, closed_at, taken_at
-        FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new)
-          JOIN authorization_waits ON turn_id = copied.old`,
-  );
+  for (const [table, columns] of Object.entries(ROWS_OF_TURNS)) await copyRows(table, columns, 'turn_id');
+  for (const [table, columns] of Object.entries(ROWS_WITH_SESSION))
+    await copyRows(table, columns, 'turn_id, session_id', to);
   await copyEvents(tx, from, to, turns, newIds);
   // Those that the copied turns made: a later turn's summary is not yet there.
   await runSql(
@@ -182,13 +172,6 @@ async function copyTurns(tx: EntityManager, from: string, to: string, turns: Cop
         SELECT ${to}, turn_number, summary, created_at FROM compactions
         WHERE session_id = ${from} AND turn_number < ${last.number} AND created_at <= ${last.ended_at}::timestamptz`,
   );
-  await runSql(
-    tx,
-    sql`UPDATE sessions SET turn_count = ${last.number}, last_turn_id = ${newIds.at(-1)!},
-          preview = (SELECT preview FROM sessions WHERE id = ${from})
-        WHERE id = ${to}`,
-  );
-  await runSql(tx, sql`UPDATE session_states SET state = ${last.state} WHERE session_id = ${to}`);
 }
 
 /** The stored events, whose positions in their turn have no gap. */
