@@ -1,10 +1,9 @@
-import { loadavg } from 'node:os';
-import { setTimeout as pause } from 'node:timers/promises';
 import { text, wait } from '../../test/support/scripted-model.js';
+import { pause } from '../measure.js';
 import { printProfiles } from '../profile.js';
 import { scenario } from '../scenario.js';
 import { idleWatchers } from '../sides/figures.js';
-import type { Side } from '../sides/side.js';
+import { measureRounds, type Part } from '../sides/rounds.js';
 import { startSides, type Sides } from '../sides/start.js';
 import {
   capacity,
@@ -16,12 +15,14 @@ import {
   tokens,
   turnMemory,
 } from '../sides/streaming.js';
-import { compare, meanOf, type Figures, type Row } from '../table.js';
+import { compare, type Row } from '../table.js';
 
 const TURNS = [1, 8, 32];
 const SLOW_TURNS = [1, 64];
 const WATCHERS = 200;
 const IN_MEMORY = 100;
+/** Between two measurements, for what the one before has left to do. */
+const SETTLE_MS = 2000;
 const CAPACITY_STEPS = [64, 128, 192, 250, 320, 400];
 
 const ROWS: Row[] = [
@@ -58,20 +59,8 @@ export default scenario({
     const sides = await startSides(bench, profile);
     script(sides);
     const all = [sides.baseline, sides.service, sides.apart, sides.langgraph, sides.langgraphServer];
-    const measured: Record<string, Figures[]> = {};
     for (const side of all) if (side !== null) await tokens(sides.model, side, 16);
-    for (let round = 1; round <= rounds; round += 1) {
-      console.log(`round ${round} of ${rounds}, load ${loadavg()[0]!.toFixed(1)}`);
-      for (const [name, measuredSides, part] of parts(sides)) {
-        if (!name.startsWith(only)) continue;
-        for (const side of measuredSides) {
-          if (side === null) continue;
-          await pause(2000);
-          (measured[side.name] ??= []).push(await part(side));
-        }
-      }
-    }
-    compare(ROWS, Object.fromEntries(Object.entries(measured).map(([name, figures]) => [name, meanOf(figures)])));
+    compare(ROWS, await measureRounds(parts(sides), { rounds, only }, () => pause(SETTLE_MS)));
   },
 });
 
@@ -86,8 +75,6 @@ function script({ model }: Sides): void {
     return [wait(gate), counted(userText)];
   });
 }
-
-type Part = [name: string, sides: (Side | null)[], measure: (side: Side) => Promise<Figures>];
 
 /** What a round measures, of one side after the other, so that all meet the same machine. */
 function parts({ model, baseline, service, apart, langgraph, langgraphServer }: Sides): Part[] {

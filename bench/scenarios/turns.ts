@@ -1,4 +1,3 @@
-import { loadavg } from 'node:os';
 import { message, text, toolUse } from '../../test/support/scripted-model.js';
 import { pause } from '../measure.js';
 import { printProfiles } from '../profile.js';
@@ -13,9 +12,10 @@ import {
   toolStep,
   watchers,
 } from '../sides/figures.js';
+import { measureRounds, type Part } from '../sides/rounds.js';
 import type { Side } from '../sides/side.js';
 import { startSides, type Sides } from '../sides/start.js';
-import { compare, meanOf, type Figures, type Row } from '../table.js';
+import { compare, type Figures, type Row } from '../table.js';
 
 /** Turns before the first round: Node compiles hot functions during the first hundreds. */
 const WARM_UP = 400;
@@ -54,28 +54,11 @@ export default scenario({
     const sides = await startSides(bench, profile);
     script(sides);
     const { baseline, service, apart, langgraph, langgraphServer } = sides;
-    const measured: Record<Side['name'], Figures[]> = {
-      baseline: [],
-      service: [],
-      apart: [],
-      langgraph: [],
-      langgraphServer: [],
-    };
     for (const side of [baseline, service, apart, langgraph, langgraphServer]) if (side !== null) await warmUp(side);
-    for (let round = 1; round <= rounds; round += 1) {
-      console.log(`round ${round} of ${rounds}, load ${loadavg()[0]!.toFixed(1)}`);
-      for (const [name, measuredSides, part] of parts(sides)) {
-        if (!name.startsWith(only)) continue;
-        for (const side of measuredSides) {
-          if (side === null) continue;
-          await untilTemporalIsIdle(side);
-          measured[side.name].push(await part(side));
-        }
-      }
-    }
-    const [bare, whole] = [meanOf(measured.baseline), meanOf(measured.service)];
-    compare(ROWS, { baseline: bare, service: whole, apart: meanOf(measured.apart) });
-    printRest(whole, meanOf(measured.langgraph), meanOf(measured.langgraphServer));
+    const means = await measureRounds(parts(sides), { rounds, only }, untilTemporalIsIdle);
+    const { baseline: bare = {}, service: whole = {}, apart: inTwo = {} } = means;
+    compare(ROWS, { baseline: bare, service: whole, apart: inTwo });
+    printRest(whole, means.langgraph ?? {}, means.langgraphServer ?? {});
   },
 });
 
@@ -92,8 +75,6 @@ function script({ model }: Sides): void {
     return text('token '.repeat(tokens).trim(), { every: 20 });
   });
 }
-
-type Part = [name: string, sides: (Side | null)[], measure: (side: Side) => Promise<Figures>];
 
 /** What a round measures, of one side after the other, so that all meet the same machine. */
 function parts({ model, baseline, service, apart, langgraph, langgraphServer }: Sides): Part[] {

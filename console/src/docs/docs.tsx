@@ -3,7 +3,8 @@ import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Icon } from '../parts/icon.js';
 import { useRoute } from '../route.js';
-import { THEMES, useTheme } from '../shell/theme.js';
+import { useTheme } from '../shell/theme.js';
+import { ThemeChoice } from '../shell/theme-choice.js';
 import { entriesOf, type Entry, type OpenApi } from './document.js';
 import { GuideView } from './guide-view.js';
 import { GUIDES } from './guides.js';
@@ -12,6 +13,7 @@ import { OperationView } from './operation-view.js';
 /** The reference of the API, from its OpenAPI document, and the guides. */
 export function Docs() {
   const { segments } = useRoute();
+  const [theme, setTheme] = useTheme();
   const [document, setDocument] = useState<OpenApi | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [text, setText] = useState('');
@@ -71,7 +73,7 @@ export function Docs() {
           ))}
         </nav>
         <div class="grow" />
-        <ThemeChoice />
+        <ThemeChoice theme={theme} onTheme={setTheme} />
       </header>
       <div class="page">
         <main id="main" tabIndex={-1}>
@@ -140,24 +142,5 @@ function Home({ document, isUnknown }: { document: OpenApi; isUnknown: boolean }
         The document for generators: <a href="openapi.json">openapi.json</a>.
       </p>
     </>
-  );
-}
-
-function ThemeChoice() {
-  const [theme, setTheme] = useTheme();
-  return (
-    <div class="themes" role="group" aria-label="Theme">
-      {THEMES.map((each) => (
-        <button
-          key={each}
-          class="quiet"
-          aria-pressed={theme === each}
-          aria-label={`Theme: ${each}`}
-          onClick={() => setTheme(each)}
-        >
-          <Icon name={each} />
-        </button>
-      ))}
-    </div>
   );
 }

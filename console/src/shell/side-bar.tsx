@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useService } from '../client/service.js';
 import { Icon } from '../parts/icon.js';
 import { PLACES, TABS, type Place } from './places.js';
-import { THEMES, type Theme } from './theme.js';
+import type { Theme } from './theme.js';
+import { ThemeChoice } from './theme-choice.js';
 import { useWaitingSessions } from './waiting-sessions.js';
 
 interface Props {
@@ -107,20 +108,7 @@ function Account({ theme, onTheme, onSignOut }: Props) {
         </span>
       </div>
       <div class="account-actions">
-        <div class="themes" role="group" aria-label="Theme">
-          {THEMES.map((each) => (
-            <button
-              key={each}
-              class="quiet"
-              aria-pressed={theme === each}
-              aria-label={`Theme: ${each}`}
-              title={`Theme: ${each}`}
-              onClick={() => onTheme(each)}
-            >
-              <Icon name={each} />
-            </button>
-          ))}
-        </div>
+        <ThemeChoice theme={theme} onTheme={onTheme} />
         <button class="quiet" onClick={onSignOut}>
           Sign out
         </button>
