@@ -6,6 +6,7 @@ import { newId } from '../src/platform/ids.js';
 import type { ApiDeps } from './deps.js';
 import { authenticate } from './http/core/authenticate.js';
 import { answerBroken, errorResponse } from './http/core/error-response.js';
+import { BuiltPages } from './http/pages/built.js';
 import { addConsole } from './http/pages/console.js';
 import { addDocs } from './http/pages/docs.js';
 import { healthz, metrics, readyz } from './http/core/health.js';
@@ -43,8 +44,9 @@ function withoutKey(deps: ApiDeps): Router {
     router.get('/readyz', readyz(deps.readiness));
     router.get('/metrics', metrics());
   }
-  addDocs(router, openApiDocument(routes), deps);
-  if (deps.config.console) addConsole(router, deps);
+  const built = new BuiltPages();
+  addDocs(router, openApiDocument(routes), deps, built);
+  if (deps.config.console) addConsole(router, deps, built);
   for (const route of routes) if (route[2] === null) mount(router, route, deps);
   return router;
 }
