@@ -1,4 +1,3 @@
-import { ApplicationFailure } from '@temporalio/common';
 import type { ModelCall, ModelFailure } from '../../src/steps/model-call.js';
 
 const FIRST_PAUSE_MS = 1000;
@@ -26,11 +25,4 @@ export function retryDelay(
   if (retryAfterMs === undefined) return Math.min(pauseMs, untilEndMs);
   if (retryAfterMs > leftMs) return null;
   return failures < MAX_SHORT_WAITS ? retryAfterMs : Math.max(retryAfterMs, Math.min(pauseMs, untilEndMs));
-}
-
-/** The error of a call that ended `endedForMs` ago: part of the pause before the next attempt is over. */
-export function sooner(error: unknown, endedForMs: number): unknown {
-  if (!(error instanceof ApplicationFailure) || typeof error.nextRetryDelay !== 'number') return error;
-  const nextRetryDelay = Math.max(1, error.nextRetryDelay - endedForMs);
-  return ApplicationFailure.create({ message: error.message, type: error.type ?? undefined, nextRetryDelay });
 }

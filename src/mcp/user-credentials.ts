@@ -4,7 +4,7 @@ import { readPage } from '../db/read-page.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { USABLE_CREDENTIAL } from '../db/usable-credential.js';
-import { ServiceError, validationError } from '../platform/errors.js';
+import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal } from '../platform/sealed.js';
@@ -197,12 +197,6 @@ export async function notifyClosed(db: Db, ids: readonly string[]): Promise<void
   await runSql(db, sql`SELECT pg_notify(${CREDENTIAL_CHANNEL}, ids) FROM unnest(${payloads}::text[]) AS ids`).catch(
     () => undefined,
   );
-}
-
-/** @throws ServiceError `validation_error` unless users have their own credentials for the server */
-export function requireUserServer({ credentials }: McpServerRow, path: string): void {
-  if (credentials !== 'user')
-    throw validationError(path, 'is a server whose credential is shared: PATCH it with credentials "user" first');
 }
 
 export function credentialNotFound(): never {
