@@ -98,8 +98,7 @@ export class McpConnection {
 
   /** The session that the server keeps; null if it keeps none. */
   get session(): McpSession | null {
-    const { sessionId, protocolVersion } = this.#transport;
-    return sessionId === undefined || protocolVersion === undefined ? null : { id: sessionId, protocolVersion };
+    return this.#transport.session;
   }
 
   /** What the server offers; undefined in a session that was resumed. */

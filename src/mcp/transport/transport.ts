@@ -3,13 +3,12 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isJSONRPCRequest, type JSONRPCMessage, type JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
 import { ResponseTooLargeError } from '../../network/bounded-body.js';
 import type { GuardedNetwork } from '../../network/network.js';
-import { exactText } from '../../platform/exact-json.js';
 import { ignored } from '../../platform/ignored.js';
 import { asJsonObject, type JsonObject } from '../../platform/json-object.js';
 import { scanJson } from '../../platform/json-scan.js';
 import type { RequestAuth } from '../request-auth.js';
 import { AnswerBody, LARGE_BYTES, LARGE_VALUES } from './answer-body.js';
-import { MAX_ANSWER_BYTES, MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, shortLimits } from './answer-limits.js';
+import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, shortLimits } from './answer-limits.js';
 import { readErrorAnswer } from './error-answer.js';
 import { AnswerRefusedError, HttpStatusError } from './errors.js';
 import { EventReader } from './event-reader.js';
@@ -17,9 +16,8 @@ import { readMessage, type FindRequest } from './messages.js';
 import type { Pacer } from './pacer.js';
 import { AnswerLostError, McpRequest, type RequestOptions } from './request.js';
 import { serverError } from './server-error.js';
+import { discard, mediaType, SessionHttp, STREAM_TYPE } from './session-http.js';
 
-/** Minimum interval between two attempts to open a stream, however soon the server wants it. */
-const MIN_STREAM_INTERVAL_MS = 500;
 /** Attempts to open a stream again, and the pause before the first one, unless the server names another. */
 const MAX_REOPENS = 2;
 const REOPEN_MS = 1000;
@@ -31,12 +29,9 @@ const MAX_RETRY_MS = 999_999_999;
 const MAX_EVENT_ID = 1024;
 /** Limit of parallel answers to the server's own requests (pings), without those to its questions. */
 const MAX_REPLIES = 16;
-/** Limit of attempts with different tokens. */
-const MAX_ATTEMPTS = 3;
 
 /** Some servers send JSON under the last two types, which is "" if they name none. */
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/plain', '']);
-const STREAM_TYPE = 'text/event-stream';
 const IS_ARRAY =
   'its answer is a JSON array (a batch), which MCP has removed: it has to answer each request with one message';
 /** Work that costs as much as a ping: values that the SDK checks, values that are parsed and dropped, bytes. */
@@ -68,11 +63,10 @@ export class McpTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  sessionId?: string;
-  protocolVersion?: string;
   /** Resolves when the server has answered the request for its own stream. */
   readonly listening: Promise<void>;
   #onListening!: () => void;
+  readonly #http: SessionHttp;
   readonly #closed = new AbortController();
   readonly #open = new Map<number, McpRequest>();
   /** Requests with a stream that is still read, also after their answer. */
@@ -80,7 +74,6 @@ export class McpTransport implements Transport {
   /** The SDK numbers its request, `initialize`, with 0. */
   #nextId = 1;
   #replies = 0;
-  #nextStreamAt = 0;
   #retryMs: number | undefined;
   #hasServerStream = false;
 
@@ -89,15 +82,23 @@ export class McpTransport implements Transport {
     session?: { id: string; protocolVersion: string },
   ) {
     this.listening = new Promise((resolve) => (this.#onListening = resolve));
-    if (session === undefined) return;
-    this.sessionId = session.id;
-    this.protocolVersion = session.protocolVersion;
+    this.#http = new SessionHttp(options, session);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#http.id;
+  }
+
+  /** What a later connection needs to go on with the session; null without one. */
+  get session(): { id: string; protocolVersion: string } | null {
+    const { id, protocolVersion } = this.#http;
+    return id === undefined || protocolVersion === undefined ? null : { id, protocolVersion };
   }
 
   async start(): Promise<void> {}
 
   setProtocolVersion(version: string): void {
-    this.protocolVersion = version;
+    this.#http.protocolVersion = version;
   }
 
   /** Sends a message of the SDK. @throws HttpStatusError, McpError, and what `network.fetch` throws */
@@ -144,9 +145,7 @@ export class McpTransport implements Transport {
 
   /** Ends the session on the server. */
   async terminateSession(): Promise<void> {
-    if (this.sessionId === undefined) return;
-    await discard(await this.#fetch('DELETE', {}, this.#closed.signal));
-    delete this.sessionId;
+    await this.#http.terminate(this.#closed.signal);
   }
 
   async close(): Promise<void> {
@@ -171,7 +170,7 @@ export class McpTransport implements Transport {
 
   /** Sends a request and reads what may carry its answer. */
   async #carry(message: JSONRPCRequest, request: McpRequest): Promise<void> {
-    const response = await this.#post(message, request.signal, request.options.limits);
+    const response = await this.#http.post(message, request.signal, request.options.limits);
     const { ok, status } = response;
     const type = response.body === null ? null : mediaType(response);
     if (ok && type === STREAM_TYPE) {
@@ -212,7 +211,7 @@ export class McpTransport implements Transport {
   /** Opens the server's own stream, and again whenever it ends. */
   async #listen(): Promise<void> {
     try {
-      const response = await this.#openStream(undefined, this.#closed.signal).finally(() => this.#onListening());
+      const response = await this.#http.openStream(undefined, this.#closed.signal).finally(() => this.#onListening());
       if (response !== null) await this.#follow(response);
     } catch (error) {
       if (!this.#closed.signal.aborted) this.onerror?.(error as Error);
@@ -320,7 +319,7 @@ export class McpTransport implements Transport {
 
   /** Sends a message that has no answer. Returns the HTTP status. @throws HttpStatusError */
   async #notify(message: JSONRPCMessage): Promise<number> {
-    const response = await this.#post(message, this.#closed.signal);
+    const response = await this.#http.post(message, this.#closed.signal);
     await discard(response);
     if (!response.ok) throw new HttpStatusError(response.status);
     return response.status;
@@ -337,62 +336,12 @@ export class McpTransport implements Transport {
       const wait = this.#retryMs ?? REOPEN_MS * REOPEN_FACTOR ** attempt;
       await setTimeout(Math.min(wait, maxWait), undefined, { signal, ref: false });
       try {
-        return await this.#openStream(lastId, signal, request?.options.limits);
+        return await this.#http.openStream(lastId, signal, request?.options.limits);
       } catch {
         signal.throwIfAborted();
       }
     }
     return null;
-  }
-
-  /** Null if the server offers no stream. @throws HttpStatusError */
-  async #openStream(
-    lastId: string | undefined,
-    signal: AbortSignal,
-    budget?: { bytes: number },
-  ): Promise<Response | null> {
-    const wait = this.#nextStreamAt - Date.now();
-    this.#nextStreamAt = Math.max(this.#nextStreamAt, Date.now()) + MIN_STREAM_INTERVAL_MS;
-    if (wait > 0) await setTimeout(wait, undefined, { signal, ref: false });
-    const headers = { accept: STREAM_TYPE, ...(lastId !== undefined && { 'last-event-id': lastId }) };
-    const response = await this.#fetch('GET', { headers }, signal, budget);
-    if (response.ok && mediaType(response) === STREAM_TYPE && response.body !== null) return response;
-    await discard(response);
-    if (response.ok || response.status === 405) return null;
-    throw new HttpStatusError(response.status);
-  }
-
-  #post(message: JSONRPCMessage, signal: AbortSignal, budget?: { bytes: number }): Promise<Response> {
-    const headers = { accept: `application/json, ${STREAM_TYPE}`, 'content-type': 'application/json' };
-    return this.#fetch('POST', { headers, body: exactText(message) }, signal, budget);
-  }
-
-  /**
-   * Sends a request, and again with another token after a 401, which means that the server has not processed it. The second
-   * token can be one that another process had requested and that was withdrawn, too; then the third is a new one.
-   */
-  async #fetch(
-    method: string,
-    { headers = {}, body }: { headers?: Record<string, string>; body?: string },
-    signal: AbortSignal,
-    budget: { bytes: number } = { bytes: MAX_ANSWER_BYTES },
-  ): Promise<Response> {
-    const { url, network, auth } = this.options;
-    let authorization = await auth.authorize();
-    for (let attempt = 1; ; attempt += 1) {
-      const all = new Headers({ 'user-agent': 'agent-session-service', ...headers });
-      if (this.sessionId !== undefined) all.set('mcp-session-id', this.sessionId);
-      if (this.protocolVersion !== undefined) all.set('mcp-protocol-version', this.protocolVersion);
-      for (const [name, value] of Object.entries(authorization.headers)) all.set(name, value);
-      const init = { method, headers: all, signal, ...(body !== undefined && { body }) };
-      const response = await network.fetch(url, init, { budget });
-      if (response.status !== 401 || authorization.token === undefined || attempt === MAX_ATTEMPTS) {
-        this.sessionId = response.headers.get('mcp-session-id') ?? this.sessionId;
-        return response;
-      }
-      await discard(response);
-      authorization = await auth.authorize(authorization);
-    }
   }
 }
 
@@ -400,15 +349,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof AnswerRefusedError || error instanceof ResponseTooLargeError;
 }
 
-function mediaType({ headers }: Response): string {
-  return headers.get('content-type')?.split(';')[0]!.trim().toLowerCase() ?? '';
-}
-
 function declaredLength({ headers }: Response): number | null {
   const length = headers.get('content-length');
   return length === null || headers.has('content-encoding') ? null : Number(length);
-}
-
-async function discard({ body }: Response): Promise<void> {
-  await body?.cancel().catch(ignored('the connection may be gone'));
 }
