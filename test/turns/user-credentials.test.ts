@@ -95,6 +95,7 @@ describe('the credential of a user', () => {
     const { status, body } = await requests[1]!();
     expect([status, body.error.type]).to.deep.equal([404, 'mcp_server_not_found']);
     await change('deleted_at = NULL');
+    expect((await service.api('DELETE', '/v1/credentials?user=zoe')).status).to.equal(204);
   });
 
   it('is stored, replaced, listed and deleted, without its secret', async () => {
