@@ -38,6 +38,12 @@ export const customTool = (name: string): object => ({
   input_schema: { type: 'object', properties: { city: { type: 'string' } } },
 });
 
+/** The tools of a session in which calls of `send` of a server need a permission, and in which the client runs `get_weather`. */
+export const askingTools = (mcp_server_id: string): object[] => [
+  { type: 'mcp_toolset', mcp_server_id, configs: [{ name: 'send', permission_policy: { type: 'always_ask' } }] },
+  customTool('get_weather'),
+];
+
 /** Sends answers. */
 export function sendAnswers(
   { api }: Pick<TurnService, 'api'>,

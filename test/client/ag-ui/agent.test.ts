@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import { cut, failure, message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { newToken } from '../../support/tokens.js';
 import { expectAcceptedRequests, useRegisteredMcp } from '../../support/use.js';
-import { customTool } from '../../support/waiting-turns.js';
+import { askingTools } from '../../support/waiting-turns.js';
 
 const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
 
@@ -19,14 +19,7 @@ describe('an agent of AG-UI', function () {
   const session = (): Promise<string> =>
     service.session({
       mcp_servers: [registered.id],
-      tools: [
-        {
-          type: 'mcp_toolset',
-          mcp_server_id: registered.id,
-          configs: [{ name: 'send', permission_policy: { type: 'always_ask' } }],
-        },
-        customTool('get_weather'),
-      ],
+      tools: askingTools(registered.id),
     });
   const agentOf = (threadId: string, apiKey = service.key): AgentSessionAgent =>
     new AgentSessionAgent({ client: new AgentSessionClient({ baseUrl: service.url, apiKey }), threadId });

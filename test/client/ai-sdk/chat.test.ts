@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.js';
 import { cut, failure, message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { newToken } from '../../support/tokens.js';
 import { expectAcceptedRequests, useRegisteredMcp } from '../../support/use.js';
-import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../../support/waiting-turns.js';
+import { confirmation, customResult, askingTools, requiredActions, sendAnswers } from '../../support/waiting-turns.js';
 
 const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
 
@@ -22,14 +22,7 @@ describe('a chat of the AI SDK', function () {
   const session = (more: object = {}): Promise<string> =>
     service.session({
       mcp_servers: [registered.id],
-      tools: [
-        {
-          type: 'mcp_toolset',
-          mcp_server_id: registered.id,
-          configs: [{ name: 'send', permission_policy: { type: 'always_ask' } }],
-        },
-        customTool('get_weather'),
-      ],
+      tools: askingTools(registered.id),
       ...more,
     });
   const statusOf = async (id: string): Promise<string> => (await service.api('GET', `/v1/sessions/${id}`)).body.status;
