@@ -99,18 +99,20 @@ export async function buildRequest(
       request: withAnswerRoom(entry, request, tokens, limit),
       estimated,
       tokens,
-      callOf: ({ name: alias, input }) => {
-        const name = aliases.toFull(alias) ?? alias;
-        const tool = offered.find((one) => one.name === name);
-        return {
-          name,
-          input: tool === undefined ? input : parameterAliases(tool.inputSchema).toTool(input),
-        };
-      },
+      callOf: callsOf(offered, aliases),
       steering: steering.filter(({ step }) => step === null).map(({ id }) => id),
       loaded: { conversation, bytes },
     };
   }
+}
+
+/** Keeps no schema: the function stays in memory while the model answers. */
+function callsOf(offered: readonly ToolDefinition[], aliases: Aliases): CallOf {
+  const inputs = new Map(offered.map(({ name, inputSchema }) => [name, parameterAliases(inputSchema).toTool]));
+  return ({ name: alias, input }) => {
+    const name = aliases.toFull(alias) ?? alias;
+    return { name, input: inputs.get(name)?.(input) ?? input };
+  };
 }
 
 /** Shortens the running turn. Returns false if nothing is left to shorten. */
