@@ -22,7 +22,7 @@ const { cancelTasks } = proxyActivities<TurnActivities>({
   summary: 'cancel the tasks of the turn',
 });
 
-export interface TaskCall {
+export interface WaitingTask {
   step: number;
   index: number;
   tool: string;
@@ -47,7 +47,7 @@ export class TaskWaits {
   ) {}
 
   /** @param onBegin runs before the first poll */
-  async wait(call: TaskCall, onBegin: () => void): Promise<EndedTask> {
+  async wait(call: WaitingTask, onBegin: () => void): Promise<EndedTask> {
     const { index, serverId } = call;
     this.#open.add(index);
     this.waitsFor.task(true);
@@ -60,7 +60,7 @@ export class TaskWaits {
     return this.#pollAlone(call).finally(() => (this.#ending -= 1));
   }
 
-  #pollTogether({ step, index, tool }: TaskCall, serverId: string): ReturnType<SharedPolls['wait']> {
+  #pollTogether({ step, index, tool }: WaitingTask, serverId: string): ReturnType<SharedPolls['wait']> {
     const { turnId } = this;
     const { pollTasks } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `tasks of ${tool}` });
     const key = `${step} ${serverId}`;
@@ -69,7 +69,7 @@ export class TaskWaits {
     return shared.wait(index);
   }
 
-  async #pollAlone({ step, index, tool }: TaskCall): Promise<EndedTask> {
+  async #pollAlone({ step, index, tool }: WaitingTask): Promise<EndedTask> {
     const { turnId } = this;
     const { pollTask } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `task of ${tool}` });
     for (;;) {

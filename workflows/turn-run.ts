@@ -5,7 +5,7 @@ import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
 import { OldWait } from './old-wait.js';
 import { TaskWaits } from './tasks.js';
-import { turnActivities } from './turn-activities.js';
+import { proxyTurnActivities } from './proxy-activities.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
 import { WaitsFor } from './waits-for.js';
 
@@ -189,7 +189,7 @@ export class TurnRun {
   }
 
   #activity(summary: string, mayAsk = false): TurnActivities {
-    return turnActivities(summary, this.#deadline - Date.now(), mayAsk);
+    return proxyTurnActivities(summary, this.#deadline - Date.now(), mayAsk);
   }
 
   /** Continues at the step in a new run. Its activities find what is stored of the step already. */

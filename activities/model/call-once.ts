@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { ServiceError } from '../../src/platform/errors.js';
 import { modelCallSeconds, modelCost, modelRetries, modelTokens } from '../../src/platform/metrics.js';
-import { TOKEN_KINDS, type Answer } from '../../src/models/content.js';
+import { TOKEN_KINDS, type ModelAnswer } from '../../src/models/content.js';
 import { endModelCall, recordUsage } from '../../src/steps/end-model-call.js';
 import { priceCall } from '../../src/models/called-model.js';
 import { NO_USAGE, type ModelCall, type ModelFailure } from '../../src/steps/model-call.js';
@@ -40,8 +40,8 @@ export async function callOnce(
   call: ModelCall,
   observer: CallObserver & { retrySeconds: number },
   signal: AbortSignal,
-): Promise<Answer> {
-  const answer: Answer = { content: [], stopReason: null, usage: NO_USAGE, firstTokenMs: null };
+): Promise<ModelAnswer> {
+  const answer: ModelAnswer = { content: [], stopReason: null, usage: NO_USAGE, firstTokenMs: null };
   const began = performance.now();
   const recording = new UsageRecording(deps, call, answer);
   try {
@@ -93,7 +93,7 @@ class UsageRecording {
   constructor(
     private readonly deps: TurnDeps,
     private readonly call: ModelCall,
-    private readonly answer: Answer,
+    private readonly answer: ModelAnswer,
   ) {}
 
   start(): void {
@@ -116,7 +116,7 @@ export function isTooLong(error: unknown): boolean {
   return error instanceof ApplicationFailure && error.type === 'context_too_long';
 }
 
-function measure({ model }: ModelCall, { usage }: Answer, outcome: string, began: number): void {
+function measure({ model }: ModelCall, { usage }: ModelAnswer, outcome: string, began: number): void {
   modelCallSeconds.observe({ model: model.id, outcome }, (performance.now() - began) / 1000);
   const cost = priceCall(model, usage);
   if (cost !== null) {

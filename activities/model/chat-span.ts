@@ -1,4 +1,4 @@
-import type { Answer } from '../../src/models/content.js';
+import type { ModelAnswer } from '../../src/models/content.js';
 import { withSpan } from '../../src/platform/tracing.js';
 import type { ModelCall } from '../../src/steps/model-call.js';
 import type { ModelClient } from './clients.js';
@@ -7,7 +7,7 @@ import type { ModelClient } from './clients.js';
 export function withChatSpan<T>(
   { entry }: ModelClient,
   { sessionId, step, attempt }: ModelCall,
-  answer: Answer,
+  answer: ModelAnswer,
   work: () => Promise<T>,
 ): Promise<T> {
   const { provider = 'anthropic' } = entry;

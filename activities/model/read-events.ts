@@ -10,7 +10,7 @@ export type ModelEvent = { type: string } & Record<string, unknown>;
  * Parses the bytes of an answer, chunk by chunk. Gateways may send the whole message as JSON, or an error with status
  * 200. The first character shows it; their content types do not.
  */
-export class EventReader {
+export class ModelEventReader {
   // Drops a byte order mark.
   readonly #decoder = new TextDecoder();
   #form: 'unknown' | 'events' | 'json' = 'unknown';

@@ -1,13 +1,13 @@
 import { isConnectionError } from '../../src/models/api-error.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { ignored } from '../../src/platform/ignored.js';
-import type { Answer } from '../../src/models/content.js';
+import type { ModelAnswer } from '../../src/models/content.js';
 import type { PendingRequest } from '../../src/models/request.js';
 import type { TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
 import { ModelAnswerError, ModelStreamError } from './failures.js';
 import { GrowingAnswer } from './growing-answer.js';
-import { EventReader, type ModelEvent } from './read-events.js';
+import { ModelEventReader, type ModelEvent } from './read-events.js';
 import { UsageMeter } from './usage-meter.js';
 import { Watchdog } from './watchdog.js';
 
@@ -40,7 +40,7 @@ const CONTENT = /^(message|content_block)_/;
 export async function streamAnswer(
   { api, redactor }: Pick<ModelClient, 'api' | 'redactor'>,
   request: PendingRequest,
-  answer: Answer,
+  answer: ModelAnswer,
   observer: StreamObserver,
   signal: AbortSignal,
   idleSeconds: number,
@@ -99,7 +99,7 @@ async function* eventsIn(
   chunks: AsyncIterator<Uint8Array>,
   isWhole: () => boolean,
 ): AsyncGenerator<ModelEvent[], void> {
-  const reader = new EventReader();
+  const reader = new ModelEventReader();
   for (;;) {
     const next = await chunks.next().catch((error: unknown) => {
       if (isWhole()) return null;

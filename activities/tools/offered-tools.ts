@@ -33,7 +33,7 @@ interface TurnTools {
  * First the built-in tools, then those of the connected MCP servers in the session's order, then the client's tools, then
  * the one that ends the turn with an output.
  */
-export function offeredTools(
+export function offerTools(
   { turn, customTools, outputSchema }: Omit<RequestContext, 'conversation' | 'bytes'>,
   limits: DeferralLimits,
 ): TurnTools {

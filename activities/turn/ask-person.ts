@@ -6,7 +6,7 @@ import { readQuestion } from '../../src/mcp/questions.js';
 import { newId } from '../../src/platform/ids.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
-import type { CallPlace } from '../../src/steps/task-call.js';
+import type { CallPlace } from '../../src/turns/facts.js';
 import { mayElicit } from '../../src/sessions/tools.js';
 import type { McpToolset } from '../../src/db/entities/sessions.js';
 import type { ActivityDeps } from '../deps.js';

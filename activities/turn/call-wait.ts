@@ -1,5 +1,5 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { CallPlace } from '../../src/steps/task-call.js';
+import type { CallPlace } from '../../src/turns/facts.js';
 import type { CallPlaces } from '../call-places.js';
 import type { ActivityDeps } from '../deps.js';
 import { showAsking } from './show-asking.js';

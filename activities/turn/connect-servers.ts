@@ -3,7 +3,7 @@ import type { McpServerRow, McpTool } from '../../src/db/entities/mcp-servers.js
 import { transaction } from '../../src/db/transaction.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { failureReason } from '../../src/mcp/reasons.js';
-import { recordConnection, storeTools } from '../../src/mcp/store.js';
+import { recordServerState, storeTools } from '../../src/mcp/store.js';
 import { hashTools } from '../../src/mcp/toolsets.js';
 import type { ToolDeps } from '../tools/tool.js';
 
@@ -42,7 +42,7 @@ export async function connectServers(
             return { failure: `The MCP server could not be connected: ${reason}.`, tools: null };
           },
         );
-      await recordConnection(db, server.id, failure);
+      await recordServerState(db, server.id, failure);
       return { server: tools === null ? server : await withCurrentTools(db, server, tools), failure };
     }),
   );
@@ -58,7 +58,7 @@ export async function skipServers(
   return Promise.all(
     servers.map(async (server) => {
       log.error({ mcp_server_id: server.id, lost_workers: lostWorkers }, 'an MCP server of a turn was not connected');
-      if (server.credentials !== 'user') await recordConnection(db, server.id, failure);
+      if (server.credentials !== 'user') await recordServerState(db, server.id, failure);
       return { server, failure };
     }),
   );

@@ -2,7 +2,7 @@ import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import { findServers } from '../../src/mcp/find-servers.js';
 import { claimTurn } from '../../src/turns/claim.js';
-import { recordConnections } from '../../src/steps/servers.js';
+import { recordTurnServers } from '../../src/steps/servers.js';
 import { connectServers, skipServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity } from './run-activity.js';
@@ -40,13 +40,13 @@ async function record(deps: ActivityDeps, turnId: string, servers: ConnectedServ
   const records = servers.map(({ server, failure }) => ({
     server,
     connected: failure === null,
-    offeredTools: offeredTools(server),
+    offeredTools: namesOffered(server),
   }));
-  await recordConnections(deps, turnId, { events, records, tookMs });
+  await recordTurnServers(deps, turnId, { events, records, tookMs });
 }
 
 /** Names of the tools that the allow-list permits and that are not held back; null if these are all tools. */
-function offeredTools(server: McpServerRow): string[] | null {
+function namesOffered(server: McpServerRow): string[] | null {
   const names = server.tool_list.map(({ name }) => name);
   const offered = names.filter((name) => isAllowed(server, name) && !isHeldBack(server, name));
   return offered.length === names.length ? null : offered;

@@ -3,17 +3,11 @@ import type { Db } from '../../src/db/transaction.js';
 import type { McpConnection } from '../../src/mcp/client.js';
 import { failureReason } from '../../src/mcp/reasons.js';
 import { isOpen } from '../../src/mcp/tasks.js';
-import {
-  beginTaskRead,
-  endTaskRead,
-  markEnded,
-  type CallPlace,
-  type TaskCall,
-  type TaskRow,
-} from '../../src/steps/task-call.js';
+import { beginTaskRead, endTaskRead, markEnded, type TaskCall, type TaskRow } from '../../src/steps/task-call.js';
 import { pollPause } from '../../src/steps/task-pauses.js';
 import { storeStates } from '../../src/steps/task-states.js';
 import { taskPolls } from '../../src/platform/metrics.js';
+import type { CallPlace } from '../../src/turns/facts.js';
 import type { ActivityDeps } from '../deps.js';
 import { fetchResult, unknownTask, unreadableResult, type TaskAnswer } from '../tools/mcp/ask-task.js';
 import { storeToolResult } from '../tools/store-call.js';

@@ -16,7 +16,7 @@ import { budgetOf, budgetReached } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import type { BudgetReached } from './turn-activities.js';
 import { definitionBytes } from '../tools/deferral.js';
-import { definitionsOf, offeredTools, permissionsOf } from '../tools/offered-tools.js';
+import { definitionsOf, offerTools, permissionsOf } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import type { TurnContext } from '../../src/steps/context.js';
@@ -80,7 +80,7 @@ export async function prepareCall(
     sessionId === undefined ? null : deps.conversations.find(sessionId),
   );
   const { turn } = loaded;
-  const tools = offeredTools(loaded, deferralLimits(deps, turn));
+  const tools = offerTools(loaded, deferralLimits(deps, turn));
   const { offered } = tools;
   const permissions = permissionsOf(turn, offered);
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
@@ -121,7 +121,7 @@ export async function prepareCall(
 async function toolOptions(
   { db }: Pick<ActivityDeps, 'db'>,
   turn: TurnContext,
-  tools: ReturnType<typeof offeredTools>,
+  tools: ReturnType<typeof offerTools>,
 ): Promise<Pick<BuildOptions, 'offered' | 'aliases' | 'tools'>> {
   const offered = tools.offered.map(({ tool }) => tool);
   const aliases = toolAliases(offered.map(({ name }) => name));

@@ -1,6 +1,6 @@
 import { exactText } from '../../src/platform/exact-json.js';
 import type { SchemaChecks } from '../../src/outputs/schema-checks.js';
-import type { Answer } from '../../src/models/content.js';
+import type { ModelAnswer } from '../../src/models/content.js';
 import { countOutputFailures, isValue, planOutput, type GivenValue, type StepOutput } from '../../src/steps/output.js';
 import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallOf } from '../../src/steps/step-calls.js';
@@ -26,7 +26,7 @@ export async function readOutput(
   checks: SchemaChecks,
   projectId: string,
   { schema, failures }: OutputPlan,
-  { content, stopReason }: Pick<Answer, 'content' | 'stopReason'>,
+  { content, stopReason }: Pick<ModelAnswer, 'content' | 'stopReason'>,
   callOf: CallOf,
 ): Promise<StepOutput> {
   const calls = content.flatMap((block) => (block.type === 'tool_use' ? [callOf(block)] : []));

@@ -1,4 +1,4 @@
-import type { CallPlace } from '../../src/steps/task-call.js';
+import type { CallPlace } from '../../src/turns/facts.js';
 import type { ActivityDeps } from '../deps.js';
 
 /**

@@ -12,7 +12,7 @@ import { getTaskResult } from '../../src/mcp/tasks.js';
 import { shortLimits } from '../../src/mcp/transport/answer-limits.js';
 import { HttpStatusError } from '../../src/mcp/transport/errors.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
-import type { CallPlace } from '../../src/steps/task-call.js';
+import type { CallPlace } from '../../src/turns/facts.js';
 import type { ActivityDeps } from '../deps.js';
 import { POLL_SECONDS } from '../tools/mcp/task-session.js';
 import { storeQuestion } from './ask-person.js';

@@ -3,7 +3,7 @@ import { loadConversation } from '../../src/steps/conversation.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { definitionBytes } from '../tools/deferral.js';
-import { offeredTools } from '../tools/offered-tools.js';
+import { offerTools } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
 
 /** If the definitions take more of the window than this, they are the reason why a turn does not fit. */
@@ -17,7 +17,7 @@ export async function describeTooLargeTools(deps: ActivityDeps, turnId: string):
   });
   const entry = loaded === null ? undefined : deps.models.get(loaded.turn.modelId)?.entry;
   if (loaded === null || entry === undefined) return null;
-  const { offered, deferral } = offeredTools(loaded, deferralLimits(deps, loaded.turn));
+  const { offered, deferral } = offerTools(loaded, deferralLimits(deps, loaded.turn));
   const owners = new Map<string, { tools: number; bytes: number }>();
   for (const one of offered) {
     if (deferral.deferred.has(one.tool.name) || one.kind === 'built-in') continue;

@@ -1,6 +1,7 @@
 import type { StepOutcome } from '../../src/steps/model-step.js';
 import type { StepWait } from '../../src/answers/wait.js';
 import type { TurnFailureType } from '../../src/events/fields.js';
+import type { CallPlace } from '../../src/turns/facts.js';
 
 /** Activities of the turn workflow. They pass ids and small facts only: content stays in Postgres and file storage. */
 export interface TurnActivities {
@@ -22,14 +23,12 @@ export interface TurnActivities {
   /**
    * Runs one tool call of a step and stores its result. If its server began a task for it, returns that; if it may have asked
    * questions, what is left of the turn's time.
-   */
-  /**
    * `mayWait`: the workflow knows how to wait until the session's user has authorized the server of a call, which then answers
    * `authorization`.
    */
   callTool(
     input: CallPlace & { mayWait?: true },
-  ): Promise<OpenTask | { kind: 'done'; remainingMs: number } | { kind: 'authorization' } | undefined>;
+  ): Promise<TaskBegun | { kind: 'done'; remainingMs: number } | { kind: 'authorization' } | undefined>;
   /**
    * Asks for the task of a call until it has ended, then stores the result. Each question is an attempt of its own: between
    * them the activity waits in Temporal, without a slot and without new events in the history.
@@ -57,14 +56,8 @@ export interface EndedTask {
   isOverdue: boolean;
 }
 
-interface CallPlace {
-  turnId: string;
-  step: number;
-  index: number;
-}
-
 /** A call whose task its server works on. */
-interface OpenTask {
+interface TaskBegun {
   kind: 'task';
   /** Its MCP server; undefined if the turn no longer offers the tool. */
   serverId?: string;

@@ -1,7 +1,7 @@
 import { streamLagSeconds } from '../../src/platform/metrics.js';
 import type { Feed } from '../../src/stream/feed.js';
 import type { Frame } from '../../src/stream/frames.js';
-import type { Place } from '../../src/stream/position.js';
+import type { StreamPlace } from '../../src/stream/position.js';
 import type { SessionReader } from '../../src/stream/reader.js';
 import { placeAfter, type NextFrames } from '../../src/stream/read-next.js';
 import type { OpenStream } from './open-streams.js';
@@ -10,7 +10,7 @@ import { portionsOf } from './portions.js';
 /** A client's view of a session: one turn to its end, or every turn from one on. Call `close` when done. */
 export class StreamView {
   /** The place after the last frame written to the connection. */
-  #at: Place | null = null;
+  #at: StreamPlace | null = null;
   readonly #reader: SessionReader;
   #isWaiting = false;
   #stopWaiting = (): void => undefined;
@@ -25,7 +25,7 @@ export class StreamView {
     stream.signal.addEventListener('abort', this.#resume);
   }
 
-  get at(): Place | null {
+  get at(): StreamPlace | null {
     return this.#at;
   }
 

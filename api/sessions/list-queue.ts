@@ -1,6 +1,6 @@
 import { waitingMessageSchema } from '../../src/events/schema.js';
 import { pageOf } from '../../src/platform/page.js';
-import { listWaiting, type Place } from '../../src/messages/queue.js';
+import { listWaiting, type QueuePlace } from '../../src/messages/queue.js';
 import { operation } from '../http/core/operation.js';
 import { numbersOf, pageRequest, pageSchema } from '../http/core/page.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -22,7 +22,7 @@ export const listQueue = operation({
   },
 });
 
-function placeOf(key: string[]): Place {
+function placeOf(key: string[]): QueuePlace {
   const [open, rank, arrival] = numbersOf(key, 15) as [number, number, number];
   return { open, rank, arrival };
 }

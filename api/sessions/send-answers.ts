@@ -4,7 +4,7 @@ import { actionsAnswered } from '../../src/platform/metrics.js';
 import { eventJson, type EventRow } from '../../src/events/store.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { notifyAnswers } from '../../src/answers/answer-watch.js';
-import { storeAnswers, type Answer } from '../../src/answers/answer.js';
+import { storeAnswers, type UserAnswer } from '../../src/answers/answer.js';
 import { signalAnswers } from '../../src/turns/signal-answers.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import type { SessionToken } from '../../src/projects/session-token.js';
@@ -74,7 +74,7 @@ function present(events: EventRow[]): unknown {
   return { items: events.map((event) => JSON.parse(eventJson(event)) as unknown) };
 }
 
-function toAnswer(event: Body['events'][number], index: number): Answer {
+function toAnswer(event: Body['events'][number], index: number): UserAnswer {
   if (event.type === 'user.elicitation_result') {
     const { type, elicitation_id, action, content = null, actor = null } = event;
     return { type, data: { elicitation_id, action, content, actor } };
@@ -90,7 +90,7 @@ function toAnswer(event: Body['events'][number], index: number): Answer {
   return { type, data: { tool_use_id, result, deny_message, actor } };
 }
 
-function nameOf({ type, data }: Answer): string {
+function nameOf({ type, data }: UserAnswer): string {
   if (type === 'user.elicitation_result') return data.action;
   return type === 'user.custom_tool_result' ? 'result' : data.result;
 }

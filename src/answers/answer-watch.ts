@@ -1,12 +1,12 @@
 import type { DataSource } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
-import type { Answer } from './answer.js';
+import type { UserAnswer } from './answer.js';
 
 /** The channel on which workers receive the ids of questions that are answered. */
 export const ANSWER_CHANNEL = 'elicitation_answers';
 
 /** Notifies the workers whose calls wait for these answers. If it is lost, they find the answers within half a minute. */
-export async function notifyAnswers(db: DataSource, answers: Answer[]): Promise<void> {
+export async function notifyAnswers(db: DataSource, answers: UserAnswer[]): Promise<void> {
   const ids = answers.flatMap((answer) =>
     answer.type === 'user.elicitation_result' ? [answer.data.elicitation_id] : [],
   );

@@ -20,7 +20,7 @@ import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { Turn } from '../turns/turn.js';
 
-export type Answer = CallAnswer | ElicitationAnswerEvent;
+export type UserAnswer = CallAnswer | ElicitationAnswerEvent;
 type CallAnswer = Extract<NewEvent, { type: 'user.tool_confirmation' | 'user.custom_tool_result' }>;
 type ElicitationAnswerEvent = Extract<NewEvent, { type: 'user.elicitation_result' }>;
 
@@ -29,7 +29,7 @@ interface StoredAnswers {
   events: EventRow[];
   /** The turn whose workflow must read the answers; null if all of them were stored before. */
   turnId: string | null;
-  stored: Answer[];
+  stored: UserAnswer[];
 }
 
 /** What answers of a request belong to: calls by tool use id, and questions of servers by their id. */
@@ -49,7 +49,7 @@ interface Asked {
 export async function storeAnswers(
   deps: TurnDeps,
   sessionId: string,
-  answers: Answer[],
+  answers: UserAnswer[],
   record: (db: Db, events: EventRow[]) => Promise<void>,
 ): Promise<StoredAnswers> {
   const load = async (db: Db): Promise<Asked> => ({
@@ -90,26 +90,26 @@ export async function storeAnswers(
   }
 }
 
-function isCallAnswer(answer: Answer): answer is CallAnswer {
+function isCallAnswer(answer: UserAnswer): answer is CallAnswer {
   return answer.type !== 'user.elicitation_result';
 }
 
-function idOf(answer: Answer): string {
+function idOf(answer: UserAnswer): string {
   return isCallAnswer(answer) ? answer.data.tool_use_id : answer.data.elicitation_id;
 }
 
-function idsOf(answers: Answer[]): string[] {
+function idsOf(answers: UserAnswer[]): string[] {
   return [...new Set(answers.map(idOf))];
 }
 
 /** Tool use ids come from the model: one may look like the id of a question. */
-function keyOf(answer: Answer): string {
+function keyOf(answer: UserAnswer): string {
   return `${isCallAnswer(answer) ? 'call' : 'question'} ${idOf(answer)}`;
 }
 
 function askedFor(
   { actions, authorizations, elicitations }: Asked,
-  answer: Answer,
+  answer: UserAnswer,
 ): Action | AuthorizationAction | Elicitation {
   if (!isCallAnswer(answer)) return elicitations.get(idOf(answer))!;
   // The confirmation of a call comes before its authorization.
@@ -118,17 +118,17 @@ function askedFor(
   return wait === undefined || action?.state === 'denied' ? action! : wait;
 }
 
-function isDenial({ type, data }: Answer): boolean {
+function isDenial({ type, data }: UserAnswer): boolean {
   return type === 'user.tool_confirmation' && data.result === 'deny';
 }
 
-function refusalOf(answer: Answer, state: string): ServiceError {
+function refusalOf(answer: UserAnswer, state: string): ServiceError {
   return isCallAnswer(answer)
     ? notPending(answer.data.tool_use_id, state as Parameters<typeof notPending>[1])
     : questionNotPending(answer.data.elicitation_id, state as Parameters<typeof questionNotPending>[1]);
 }
 
-async function requireFitting(db: Db, sessionId: string, answers: Answer[], asked: Asked): Promise<void> {
+async function requireFitting(db: Db, sessionId: string, answers: UserAnswer[], asked: Asked): Promise<void> {
   const calls = answers.filter(isCallAnswer);
   const waiting = await loadAuthorizations(db, sessionId, idsOf(calls));
   for (const [index, answer] of answers.entries()) {
@@ -161,8 +161,8 @@ async function requireFitting(db: Db, sessionId: string, answers: Answer[], aske
  * Filters out answers that are stored already; a repetition is a success.
  * @throws ServiceError tool_use_not_pending or elicitation_not_pending for an answer to what is not open
  */
-function selectNew(answers: Answer[], asked: Asked): Answer[] {
-  const chosen = new Map<string, Answer>();
+function selectNew(answers: UserAnswer[], asked: Asked): UserAnswer[] {
+  const chosen = new Map<string, UserAnswer>();
   for (const answer of answers) {
     const { answer: stored, state } = askedFor(asked, answer);
     const earlier = chosen.get(keyOf(answer));
@@ -170,7 +170,7 @@ function selectNew(answers: Answer[], asked: Asked): Answer[] {
       if (isSameAnswer(earlier.data, answer.data)) continue;
       throw refusalOf(answer, stateAfter(earlier));
     }
-    if (stored !== null && isSameAnswer(JSON.parse(stored.data) as Answer['data'], answer.data)) continue;
+    if (stored !== null && isSameAnswer(JSON.parse(stored.data) as UserAnswer['data'], answer.data)) continue;
     if (state !== 'open') throw refusalOf(answer, state === 'planned' ? 'not_asked' : state);
     chosen.set(keyOf(answer), answer);
   }
@@ -178,11 +178,11 @@ function selectNew(answers: Answer[], asked: Asked): Answer[] {
 }
 
 /** Who decided makes no other answer of it. */
-function isSameAnswer({ actor: _, ...one }: Answer['data'], { actor: __, ...other }: Answer['data']): boolean {
+function isSameAnswer({ actor: _, ...one }: UserAnswer['data'], { actor: __, ...other }: UserAnswer['data']): boolean {
   return isDeepStrictEqual(one, other);
 }
 
-function stateAfter({ type, data }: Answer): 'answered' | 'allowed' | 'denied' {
+function stateAfter({ type, data }: UserAnswer): 'answered' | 'allowed' | 'denied' {
   if (type !== 'user.tool_confirmation') return 'answered';
   return data.result === 'allow' ? 'allowed' : 'denied';
 }
@@ -198,9 +198,9 @@ const CLOSE_QUESTIONS = `
   WHERE q.turn_id = $1 AND q.id = answer.id AND q.state = 'open'`;
 
 /** The answers become the next events of the turn, in order. */
-async function closeActions(tx: EntityManager, turn: Turn, answers: Answer[], asked: Asked): Promise<void> {
+async function closeActions(tx: EntityManager, turn: Turn, answers: UserAnswer[], asked: Asked): Promise<void> {
   const all = answers.map((answer, n) => ({ answer, position: turn.position + n + 1 }));
-  const isWait = ({ answer }: { answer: Answer }): boolean =>
+  const isWait = ({ answer }: { answer: UserAnswer }): boolean =>
     asked.authorizations.get(idOf(answer)) === askedFor(asked, answer);
   for (const { answer, position } of all.filter(isWait)) {
     if (!(await denyAuthorization(tx, askedFor(asked, answer), turn.at, position))) throw new OvertakenError(turn.id);

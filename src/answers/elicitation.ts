@@ -4,15 +4,10 @@ import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { openActionsOf, parseActions } from '../sessions/required-actions.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
+import type { CallPlace } from '../turns/facts.js';
 
 /** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
 export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
-
-export interface CallPlace {
-  turnId: string;
-  step: number;
-  index: number;
-}
 
 /** `agent.requires_action` with everything that is open now; nothing if nothing is. */
 export async function requiresAction(tx: EntityManager, turnId: string): Promise<NewEvent[]> {

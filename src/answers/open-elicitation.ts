@@ -6,7 +6,8 @@ import {
   MAX_QUESTIONS_OF_TURN,
 } from '../forms/limits.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
-import { requiresAction, type CallPlace } from './elicitation.js';
+import type { CallPlace } from '../turns/facts.js';
+import { requiresAction } from './elicitation.js';
 
 /** The question is beyond a limit of its turn, which the message names. */
 export class TooManyQuestionsError extends Error {

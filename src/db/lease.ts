@@ -13,7 +13,7 @@ interface LeaseOptions {
 }
 
 /** An answer of Postgres, by its clock. */
-interface Answer {
+interface LeaseReply {
   at: string;
   /** Start of the unbroken run of answers of Postgres. */
   since: string;
@@ -25,7 +25,7 @@ interface Answer {
  */
 export class Lease {
   #heldUntil = 0;
-  #last: Answer | null = null;
+  #last: LeaseReply | null = null;
   readonly #stop = new AbortController();
   readonly #work: Promise<void>;
 
@@ -76,7 +76,7 @@ export class Lease {
     const { name, holder, durationMs } = this.options;
     const duration = sql`${durationMs}::integer * interval '1 ms'`;
     // While another process holds the lease this only reads: ON CONFLICT would lock the row, with a commit to flush.
-    const [answer] = await runSql<Answer>(
+    const [answer] = await runSql<LeaseReply>(
       this.db,
       sql`WITH now AS MATERIALIZED (
             SELECT at, CASE WHEN ${this.#last?.at ?? null}::timestamptz > at - ${duration}

@@ -104,7 +104,7 @@ export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Pro
  * write to the same row, so it skips a locked row, whose writer records a result of the same moment, and it commits
  * asynchronously.
  */
-export async function recordConnection(db: Db, id: string, failure: string | null): Promise<void> {
+export async function recordServerState(db: Db, id: string, failure: string | null): Promise<void> {
   await runSql(
     db,
     sql`WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),

@@ -21,7 +21,7 @@ export interface WaitingMessage {
 }
 
 interface ListedMessage extends WaitingMessage {
-  place: Place;
+  place: QueuePlace;
 }
 
 /**
@@ -29,7 +29,7 @@ interface ListedMessage extends WaitingMessage {
  * that turn, then what is left over from earlier ones, then what queues; each in order of arrival. The number of the turn
  * is part of the place, so that a page goes on in the same order after the turn has ended.
  */
-export interface Place {
+export interface QueuePlace {
   open: number;
   rank: number;
   arrival: number;
@@ -72,7 +72,7 @@ export async function enqueue(
 export async function listWaiting(
   db: Db,
   sessionId: string,
-  after: Place | null,
+  after: QueuePlace | null,
   limit: number,
 ): Promise<PageRows<ListedMessage>> {
   const rows = await runSql<ListedMessage>(

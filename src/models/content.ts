@@ -49,7 +49,7 @@ export type CallUsage = Record<TokenKind, number> & {
 };
 
 /** A model's response, streaming or complete. */
-export interface Answer {
+export interface ModelAnswer {
   content: AssistantBlock[];
   stopReason: string | null;
   usage: CallUsage;

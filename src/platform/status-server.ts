@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { metricsText, registry } from './metrics.js';
 import { answerReadiness, type Readiness } from './readiness.js';
 
-type Answer = readonly [status: number, type: string, body: string];
+type StatusAnswer = readonly [status: number, type: string, body: string];
 
 /** `/healthz`, `/readyz` and `/metrics` of a process on METRICS_PORT (contract.md §5). */
 export async function startStatusServer(
   { host, port }: { host: string; port: number },
   readiness: Readiness,
 ): Promise<{ port: number; close(): Promise<void> }> {
-  const answer = async (target: string): Promise<Answer> => {
+  const answer = async (target: string): Promise<StatusAnswer> => {
     const [path, query] = target.split('?');
     switch (path) {
       case '/healthz':

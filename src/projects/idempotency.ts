@@ -11,7 +11,7 @@ export interface IdempotencyKey {
 }
 
 /** A lease on the key of a request under way. Only its holder may store the answer. */
-export interface Lease extends IdempotencyKey {
+export interface RequestClaim extends IdempotencyKey {
   leaseId: string;
 }
 
@@ -25,7 +25,7 @@ const KEPT = "interval '24 hours'";
 const ROW = 'project_id = $1 AND path = $2 AND key = $3';
 const HELD = `${ROW} AND lease_id = $4 AND status IS NULL`;
 const row = ({ projectId, path, key }: IdempotencyKey): unknown[] => [projectId, path, key];
-const held = (lease: Lease): unknown[] => [...row(lease), lease.leaseId];
+const held = (lease: RequestClaim): unknown[] => [...row(lease), lease.leaseId];
 
 /**
  * Takes the lease for `key`, or returns the stored answer of an earlier request with the same content. The commit is
@@ -33,7 +33,7 @@ const held = (lease: Lease): unknown[] => [...row(lease), lease.leaseId];
  * @throws ServiceError `idempotency_key_reused` for other content, `idempotency_key_in_use` while the first request
  * runs
  */
-export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer): Promise<Lease | StoredAnswer> {
+export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer): Promise<RequestClaim | StoredAnswer> {
   const leaseId = randomUUID();
   const [taken] = await db.query<unknown[]>(
     `WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
@@ -68,7 +68,7 @@ export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer)
  * @throws ServiceError `idempotency_key_in_use` if the lease expired and another request took it: the transaction rolls
  * back
  */
-export async function storeAnswer(db: Db, lease: Lease, { status, response }: StoredAnswer): Promise<void> {
+export async function storeAnswer(db: Db, lease: RequestClaim, { status, response }: StoredAnswer): Promise<void> {
   const [, count] = await db.query<[unknown[], number]>(
     `UPDATE idempotency_records SET status = $5, response = $6, lease_until = NULL WHERE ${HELD}`,
     [...held(lease), status, jsonText(response)],
@@ -76,7 +76,7 @@ export async function storeAnswer(db: Db, lease: Lease, { status, response }: St
   if (count === 0) throw inUse();
 }
 
-export async function renewLease(db: Db, lease: Lease): Promise<void> {
+export async function renewLease(db: Db, lease: RequestClaim): Promise<void> {
   await db.query(
     `UPDATE idempotency_records SET lease_until = clock_timestamp() + ${LEASE} WHERE ${HELD}`,
     held(lease),
@@ -84,7 +84,7 @@ export async function renewLease(db: Db, lease: Lease): Promise<void> {
 }
 
 /** Releases the lease of a failed request, so that a retry can run. A stored answer stays. */
-export async function releaseLease(db: Db, lease: Lease): Promise<void> {
+export async function releaseLease(db: Db, lease: RequestClaim): Promise<void> {
   await db.query(`DELETE FROM idempotency_records WHERE ${HELD}`, held(lease));
 }
 

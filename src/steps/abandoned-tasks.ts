@@ -1,6 +1,7 @@
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { CallPlace, NewTask } from './task-call.js';
+import type { CallPlace } from '../turns/facts.js';
+import type { NewTask } from './task-call.js';
 
 /** A task whose result is no longer needed, and that its server may still work on. */
 export interface AbandonedTask extends CallPlace, Pick<NewTask, 'taskId' | 'serverId' | 'session'> {

@@ -1,10 +1,10 @@
 import type { StopReason } from '../events/fields.js';
-import type { Answer } from '../models/content.js';
+import type { ModelAnswer } from '../models/content.js';
 import type { TurnOutcome } from '../turns/outcome.js';
 import type { StepOutput } from './output.js';
 
 interface EndingAnswer {
-  answer: Pick<Answer, 'stopReason'>;
+  answer: Pick<ModelAnswer, 'stopReason'>;
   /** True for the last step that the turn may take. */
   isLast: boolean;
   /** Null in a turn without `output_schema`. */
@@ -12,7 +12,7 @@ interface EndingAnswer {
 }
 
 /** The stop reason as it is stored: some servers send none. */
-export function stopReasonOf({ stopReason }: Pick<Answer, 'stopReason'>): string {
+export function stopReasonOf({ stopReason }: Pick<ModelAnswer, 'stopReason'>): string {
   return stopReason ?? 'end_turn';
 }
 

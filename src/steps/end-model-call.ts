@@ -1,12 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import { write } from '../db/transaction.js';
 import { priceCall } from '../models/called-model.js';
-import type { Answer, CallUsage } from '../models/content.js';
+import type { ModelAnswer, CallUsage } from '../models/content.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import type { Turn } from '../turns/turn.js';
 import type { ModelCall, ModelFailure } from './model-call.js';
 
-const RECORD_USAGE = `
+const RECORD_CALL_USAGE = `
   UPDATE model_attempts SET usage = $4, cost = $5, first_token_ms = $6
   WHERE turn_id = $1 AND position = $2 AND attempt = $3 AND usage IS NULL`;
 const END_CALL = `
@@ -21,7 +21,7 @@ export async function recordUsage(
   firstTokenMs: number | null,
 ): Promise<void> {
   await changeTurn(deps, call.turnId, ifRunning, (turn, tx) => {
-    write(tx, RECORD_USAGE, usageOf(call, { usage, firstTokenMs }));
+    write(tx, RECORD_CALL_USAGE, usageOf(call, { usage, firstTokenMs }));
     turn.seeFirstToken(call.startedAt, firstTokenMs);
   });
 }
@@ -30,7 +30,7 @@ export async function recordUsage(
 export async function endModelCall(
   deps: TurnDeps,
   call: ModelCall,
-  answer: Answer,
+  answer: ModelAnswer,
   failure: ModelFailure | null,
 ): Promise<void> {
   await changeTurn(deps, call.turnId, ifRunning, (turn, tx) => endCall(tx, turn, call, answer, failure));
@@ -41,7 +41,7 @@ export function endCall(
   tx: EntityManager,
   turn: Turn,
   call: ModelCall,
-  { usage, firstTokenMs }: Pick<Answer, 'usage' | 'firstTokenMs'>,
+  { usage, firstTokenMs }: Pick<ModelAnswer, 'usage' | 'firstTokenMs'>,
   failure: ModelFailure | null = null,
 ): void {
   write(tx, END_CALL, [
@@ -54,7 +54,7 @@ export function endCall(
 
 function usageOf(
   { turnId, position, attempt, model }: ModelCall,
-  { usage, firstTokenMs }: Pick<Answer, 'usage' | 'firstTokenMs'>,
+  { usage, firstTokenMs }: Pick<ModelAnswer, 'usage' | 'firstTokenMs'>,
 ): unknown[] {
   const firstToken = firstTokenMs === null ? null : Math.round(firstTokenMs);
   return [turnId, position, attempt, JSON.stringify(usage), priceCall(model, usage), firstToken];

@@ -4,7 +4,7 @@ import { write, type Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason } from '../events/fields.js';
 import type { NewEvent } from '../events/schema.js';
-import type { Answer, AssistantBlock } from '../models/content.js';
+import type { ModelAnswer, AssistantBlock } from '../models/content.js';
 import { exactText } from '../platform/exact-json.js';
 import { storableText } from '../platform/text.js';
 import { changeTurn, type TurnDeps } from '../turns/change-turn.js';
@@ -46,7 +46,7 @@ export type StepOutcome =
 /** A model response to store. */
 interface StepAnswer {
   call: ModelCall;
-  answer: Answer;
+  answer: ModelAnswer;
   /** Number of streamed deltas of the response. */
   deltas: number;
   /** Those that are not stored yet: the number of the last one, and all of them packed as a flush stores them. */
@@ -152,7 +152,7 @@ function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
 }
 
 /** The events of one model call: thinking, at most one message, and tool uses, in that order (contract.md §3). */
-function eventsOf(call: ModelCall, answer: Answer, calls: StepCall[]): NewEvent[] {
+function eventsOf(call: ModelCall, answer: ModelAnswer, calls: StepCall[]): NewEvent[] {
   const message_id = call.messageId;
   const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? storableText(block.thinking) : ''));
   const text = joined(answer.content, (block) => (block.type === 'text' ? block.text : ''));

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { ProjectLimits } from '../platform/project-limits.js';
-import type { ToolCallRow } from './tool-call.js';
+import type { CallPlace } from '../turns/facts.js';
 
 /** contract.md §11: open tasks of a turn, and of a project. */
 export const MAX_TASKS_OF_TURN = 50;
@@ -26,7 +26,7 @@ const reserving = new ProjectLimits(1);
 export async function reserveTask(
   db: DataSource,
   projectId: string,
-  { turnId, step, index }: Pick<ToolCallRow, 'turnId' | 'step' | 'index'>,
+  { turnId, step, index }: CallPlace,
 ): Promise<'turn' | 'project' | null> {
   return reserving.run(projectId, () =>
     transaction(db, async (tx) => {

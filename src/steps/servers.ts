@@ -4,23 +4,23 @@ import type { NewEvent } from '../events/schema.js';
 import { deleteUnusedToolsets } from '../mcp/toolsets.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 
-interface Connections {
+interface ConnectResult {
   events: NewEvent[];
   records: readonly TurnServerRecord[];
   tookMs: number;
 }
 
 /** Records once per turn which servers are connected and which tools they offer. The first attempt's records stay. */
-export async function recordConnections(
+export async function recordTurnServers(
   deps: TurnDeps,
   turnId: string,
-  { events, records, tookMs }: Connections,
+  { events, records, tookMs }: ConnectResult,
 ): Promise<void> {
   await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
     if (turn.isConnected) return turn.stayStill();
     turn.connect(tookMs);
     turn.append(...events);
-    await recordServers(tx, turnId, records);
+    await insertTurnServers(tx, turnId, records);
   });
 }
 
@@ -36,7 +36,11 @@ interface TurnServerRecord {
  * the server's row; unused older versions are deleted.
  * @throws Error if a probe has replaced the version meanwhile: read the servers again
  */
-async function recordServers(tx: EntityManager, turnId: string, records: readonly TurnServerRecord[]): Promise<void> {
+async function insertTurnServers(
+  tx: EntityManager,
+  turnId: string,
+  records: readonly TurnServerRecord[],
+): Promise<void> {
   const ids = records.map(({ server }) => server.id);
   const hashes = records.map(({ server }) => server.toolset_hash);
   // Two turns that add the same versions must add them in the same order, or each would wait for the other.

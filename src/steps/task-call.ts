@@ -5,6 +5,7 @@ import type { McpSession } from '../mcp/client.js';
 import type { TaskState, TaskStatus } from '../mcp/tasks.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
+import type { CallPlace } from '../turns/facts.js';
 import type { ActivityTask } from './activity-task.js';
 import { OPEN_TASKS_OF_PROJECT } from './open-tasks.js';
 import type { ToolCallRow } from './tool-call.js';
@@ -74,8 +75,6 @@ export interface TaskCall {
   call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
   task: TaskRow | null;
 }
-
-export type CallPlace = Pick<ToolCallRow, 'turnId' | 'step' | 'index'>;
 
 const TURN = sql`json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', turns.project_id,
     'state', turns.state) AS turn,

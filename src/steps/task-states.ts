@@ -3,7 +3,7 @@ import type { NewEvent } from '../events/schema.js';
 import type { TaskState } from '../mcp/tasks.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError } from '../turns/errors.js';
-import type { CallPlace } from './task-call.js';
+import type { CallPlace } from '../turns/facts.js';
 
 /** What a server has reported of an open task, and its `agent.tool_progress` if it is shown. */
 export interface ReportedState extends TaskState {

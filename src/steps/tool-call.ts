@@ -6,7 +6,7 @@ import { mayElicit } from '../sessions/tools.js';
 import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from '../answers/actions.js';
 import type { AuthorizationState } from '../answers/authorization-wait.js';
-import type { Answer } from '../answers/answer.js';
+import type { UserAnswer } from '../answers/answer.js';
 import type { ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
@@ -34,7 +34,7 @@ export interface ToolCallRow {
 interface CallAction {
   kind: ActionKind;
   state: ActionState;
-  answer: EventData[Answer['type']] | null;
+  answer: EventData[UserAnswer['type']] | null;
 }
 
 type StoredCall = Omit<ToolCallRow, 'turnId' | 'step' | 'index' | 'input' | 'mayAsk'> & { input: string };

@@ -1,6 +1,6 @@
 import type { Db } from '../db/transaction.js';
 import { countDeltas, unpackDeltas, type DeltaBatch, type DeltaRun } from './delta-batch.js';
-import { comparePositions, formatEventId, START, type Place, type Position } from './position.js';
+import { comparePositions, formatEventId, START, type StreamPlace, type Position } from './position.js';
 import { TERMINAL_EVENTS, type NewEvent } from '../events/schema.js';
 import type { DeltaType, RetryNotice } from '../events/stream-schema.js';
 import { eventJson, type EventRow } from '../events/store.js';
@@ -118,7 +118,7 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
 /** The characters that a stream has still to send after a place; `isOfSession`: those of the turns that follow too. */
 export async function countPendingCharacters(
   db: Db,
-  { turnId, at: [, stored, attempt, number] }: Pick<Place, 'turnId' | 'at'>,
+  { turnId, at: [, stored, attempt, number] }: Pick<StreamPlace, 'turnId' | 'at'>,
   isOfSession: boolean,
 ): Promise<number> {
   const [row]: { characters: number }[] = await db.query(

@@ -1,14 +1,14 @@
 import { countDeltas } from './delta-batch.js';
 import { framesOfDeltas, framesOfEvents, type Frame } from './frames.js';
 import type { TurnNotification } from './notify.js';
-import { comparePositions, type Place, type Position } from './position.js';
+import { comparePositions, type StreamPlace, type Position } from './position.js';
 
 /**
  * The frames of a notification after a place, possibly none. Null if frames are missing in between, or if the notification does not
  * contain its frames: they are read from the tables. Before the first delta of a new attempt there may be deltas of an earlier
  * attempt, which are in the table by then: such deltas are accepted only right after a read.
  */
-export function liveFrames({ turnId, at }: Place, one: TurnNotification, wasRead: boolean): Frame[] | null {
+export function liveFrames({ turnId, at }: StreamPlace, one: TurnNotification, wasRead: boolean): Frame[] | null {
   if (one.turnId !== turnId) return null;
   const [turn, stored, attempt, delta] = at;
   if (comparePositions(lastOf(one, turn), at) <= 0) return [];
@@ -25,7 +25,7 @@ export function liveFrames({ turnId, at }: Place, one: TurnNotification, wasRead
 /** Orders notifications by their position in the turn of a place; other turns come later. */
 export function sortNotifications(
   notifications: TurnNotification[],
-  { turnId, at: [turn] }: Place,
+  { turnId, at: [turn] }: StreamPlace,
 ): TurnNotification[] {
   return notifications.toSorted((a, b) => {
     const later = Number(a.turnId !== turnId) - Number(b.turnId !== turnId);

@@ -1,11 +1,11 @@
 import type { Db } from '../db/transaction.js';
-import type { Place } from './position.js';
+import type { StreamPlace } from './position.js';
 
 /**
  * The indexes of the places that are not the last one of their session: more is stored of the turn, another turn has begun, or the
  * session is deleted. `withDeltas`: for each place, whether deltas count too.
  */
-export async function findBehind(db: Db, places: Place[], withDeltas: boolean[]): Promise<number[]> {
+export async function findBehind(db: Db, places: StreamPlace[], withDeltas: boolean[]): Promise<number[]> {
   const rows = await db.query<{ index: number }[]>(
     `SELECT place.n::integer - 1 AS index
      FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::boolean[]) WITH ORDINALITY

@@ -8,7 +8,7 @@ export type TurnPosition = readonly [stored: number, attempt: number, delta: num
 export type Position = readonly [turn: number, ...inTurn: TurnPosition];
 
 /** A place in the stream of a session: who is here has everything before it. */
-export interface Place {
+export interface StreamPlace {
   projectId: string;
   sessionId: string;
   /** Empty before the first turn; null if it is not known, which means the start of the open or last turn. */

@@ -10,7 +10,7 @@ import {
   MAX_BATCH_BYTES,
   type Frame,
 } from './frames.js';
-import { comparePositions, parseEventId, START, type Place, type Position } from './position.js';
+import { comparePositions, parseEventId, START, type StreamPlace, type Position } from './position.js';
 
 const MAX_ROWS = 200;
 /** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */
@@ -20,10 +20,10 @@ const COLUMNS = 'position, attempt, last, type, id, created_at, message_id, data
 
 export interface NextFrames {
   /** Where the frames begin: for a place at the end of a turn, the start of the turn that follows. */
-  from: Place;
+  from: StreamPlace;
   frames: Frame[];
   /** The place after the frames. */
-  to: Place;
+  to: StreamPlace;
   /** More frames follow, of this turn or a later one, or may follow. */
   hasMore: boolean;
   /** The turn was open, and this was its last stored event. */
@@ -111,7 +111,7 @@ interface TurnRow {
 }
 
 /** The place that a `Last-Event-ID` names, in any turn of the session. An id that is unknown means the open or last turn. */
-export function placeOf(session: Pick<Place, 'projectId' | 'sessionId'>, lastEventId: string): Place {
+export function placeOf(session: Pick<StreamPlace, 'projectId' | 'sessionId'>, lastEventId: string): StreamPlace {
   const seen = parseEventId(lastEventId);
   const at: Position = seen === null ? START : [0, ...seen.position];
   return { ...session, turnId: seen?.turnId ?? null, at, isOver: false, isLive: false };
@@ -126,7 +126,7 @@ export function placeOf(session: Pick<Place, 'projectId' | 'sessionId'>, lastEve
  */
 export async function readNext(
   db: Db,
-  place: Place,
+  place: StreamPlace,
   { isOfSession, withFrames }: { isOfSession: boolean; withFrames: boolean },
 ): Promise<NextFrames | null> {
   const { projectId, sessionId, turnId, at, isLive } = place;
@@ -150,7 +150,7 @@ export async function readNext(
   };
 }
 
-function placeIn(turn: TurnRow): Pick<Place, 'turnId' | 'at' | 'isOver' | 'isLive'> {
+function placeIn(turn: TurnRow): Pick<StreamPlace, 'turnId' | 'at' | 'isOver' | 'isLive'> {
   const { turn_id: turnId, turn_number: number, is_over: isOver, is_live } = turn;
   if (turnId === null) return { turnId: '', at: START, isOver: false, isLive: true };
   if (isOver) return { turnId, at: [number, turn.turn_position, 0, 0], isOver, isLive: true };
@@ -158,7 +158,7 @@ function placeIn(turn: TurnRow): Pick<Place, 'turnId' | 'at' | 'isOver' | 'isLiv
 }
 
 /** The place of a stream that has sent frames after `from`. */
-export function placeAfter(from: Place, frames: Frame[]): Place {
+export function placeAfter(from: StreamPlace, frames: Frame[]): StreamPlace {
   const last = frames.at(-1);
   if (last === undefined) return from;
   const { turnId, position: at } = last;
@@ -166,7 +166,7 @@ export function placeAfter(from: Place, frames: Frame[]): Place {
   return { ...from, turnId, at, isOver, isLive: from.isLive || isOver };
 }
 
-function framesOfRows(from: Place, rows: FrameRow[]): { frames: Frame[]; isCut: boolean } {
+function framesOfRows(from: StreamPlace, rows: FrameRow[]): { frames: Frame[]; isCut: boolean } {
   const frames: Frame[] = [];
   let head = from.at;
   let bytes = 0;
@@ -183,7 +183,7 @@ function framesOfRows(from: Place, rows: FrameRow[]): { frames: Frame[]; isCut: 
 }
 
 /** One frame after the other: a row may hold more deltas than a read returns, and begin before the place. */
-function* unpackRows({ turnId, at }: Place, rows: FrameRow[]): Generator<Frame> {
+function* unpackRows({ turnId, at }: StreamPlace, rows: FrameRow[]): Generator<Frame> {
   const [turn] = at;
   for (const { position, attempt, last, type, id, created_at: createdAt, message_id: messageId, data } of rows) {
     const ofTurn = { turnId: turnId!, position };
@@ -203,7 +203,7 @@ function withNewestRetry(frames: Frame[]): Frame[] {
 export const MAX_REPLAYED_EVENTS = 10_000;
 
 /** Whether more events than that are stored after a place. Each turn has at least one. */
-export async function isReplayTooLong(db: Db, { sessionId, at: [number, stored] }: Place): Promise<boolean> {
+export async function isReplayTooLong(db: Db, { sessionId, at: [number, stored] }: StreamPlace): Promise<boolean> {
   const [row]: { is_too_long: boolean }[] = await db.query(
     `SELECT coalesce(sum(position), 0) - $3::integer > ${MAX_REPLAYED_EVENTS} AS is_too_long
      FROM (SELECT position FROM turns WHERE session_id = $1 AND number >= $2

@@ -5,7 +5,7 @@ import type { Logger } from '../platform/logger.js';
 import type { Frame } from './frames.js';
 import { liveFrames, sortNotifications } from './live-frames.js';
 import type { TurnNotification } from './notify.js';
-import { comparePositions, type Place } from './position.js';
+import { comparePositions, type StreamPlace } from './position.js';
 import { placeAfter, placeOf, readNext, type NextFrames } from './read-next.js';
 import type { FrameRing } from './ring.js';
 
@@ -23,7 +23,7 @@ export class SessionReader {
   /** Callbacks of the streams, called when there may be new frames. The feed maintains them. */
   readonly watchers = new Set<() => void>();
   /** The place after the newest frame of the ring. Null until a stream has found the open turn, or that all have ended. */
-  #head: Place | null = null;
+  #head: StreamPlace | null = null;
   /** The turn before the one at the head. */
   #turnBefore: string | null = null;
   /** When the reader came to its turn. */
@@ -43,7 +43,7 @@ export class SessionReader {
     private readonly log: Logger,
   ) {}
 
-  get head(): Place | null {
+  get head(): StreamPlace | null {
     return this.#head;
   }
 
@@ -66,14 +66,14 @@ export class SessionReader {
   }
 
   /** The ring's frames after a place, possibly none, all of one turn; null if it lacks some of them or the session is deleted. */
-  inRing({ at, isLive }: Place): Frame[] | null {
+  inRing({ at, isLive }: StreamPlace): Frame[] | null {
     return isLive && !this.#isClosed ? this.ring.after(at) : null;
   }
 
   /**
    * The frames after a place, possibly none, in order and without a gap, and the place after them; null if the session is deleted.
    */
-  async after(place: Place): Promise<Pick<NextFrames, 'frames' | 'to'> | null> {
+  async after(place: StreamPlace): Promise<Pick<NextFrames, 'frames' | 'to'> | null> {
     if (this.#isClosed) return null;
     const frames = this.inRing(place);
     if (frames !== null) return { frames, to: placeAfter(place, frames) };
@@ -182,7 +182,7 @@ export class SessionReader {
     this.#notify();
   }
 
-  #moveTo(place: Place): void {
+  #moveTo(place: StreamPlace): void {
     if (place.turnId !== this.#head?.turnId) {
       this.#turnBefore = this.#head?.turnId ?? null;
       this.#turnSince = performance.now();

@@ -7,7 +7,9 @@ export interface Span {
   to: number | null;
 }
 
+/** Where a tool call is: its turn, the step, and the call in it. */
 export interface CallPlace {
+  turnId: string;
   step: number;
   index: number;
 }
@@ -22,13 +24,13 @@ export interface ModelCallFact extends Span {
 }
 
 /** A tool call that was sent. */
-export interface ToolCallFact extends Span, CallPlace {
+export interface ToolCallFact extends Span, Omit<CallPlace, 'turnId'> {
   /** When its server began a task for it; null without one. */
   taskFrom: number | null;
 }
 
 /** A wait for a person: for an answer to a call, for the authorization of its server, for an answer to the question of a call's server, or for a larger budget. */
-export interface WaitFact extends Span, CallPlace {
+export interface WaitFact extends Span, Omit<CallPlace, 'turnId'> {
   isQuestion: boolean;
 }
 

@@ -32,7 +32,7 @@ function closeTurn(tx: EntityManager, { row }: Turn, byModel: ModelUsage[], keep
   write(tx, 'UPDATE session_states SET state = $2 WHERE session_id = $1 AND state <> $2', [row.session_id, row.state]);
   const models = byModel.length === 0 ? [UNUSED] : byModel;
   const of = (pick: (usage: ModelUsage | typeof UNUSED) => unknown): unknown[] => models.map(pick);
-  write(tx, RECORD_USAGE, [
+  write(tx, INSERT_TURN_USAGE, [
     ...[row.id, row.session_id, row.ended_at, keepsMetadata, row.model_id, row.currency],
     ...[of(({ modelId }) => modelId), of(({ modelCalls }) => modelCalls), of(({ input }) => input)],
     ...[of(({ tokens }) => tokens.output_tokens), of(({ tokens }) => tokens.cache_read_input_tokens)],
@@ -59,7 +59,7 @@ const UNUSED = {
 };
 
 /** For GET usage. Rows that exist stay, as after a restore. Sums over turns are made later (src/turns/usage-sums). */
-const RECORD_USAGE = `
+const INSERT_TURN_USAGE = `
   INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
     output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first)
   SELECT $1, coalesce(m.model_id, $5, s.model_id), s.project_id, s.id, $3::timestamptz,

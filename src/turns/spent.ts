@@ -30,7 +30,7 @@ const MAX_BIGINT = 2n ** 63n - 1n;
  * Adds up what the model calls of a turn took, failed ones included.
  * @param currency the turn's: a call without a price, or with one in another currency, is not in its cost
  */
-export function spentBy(calls: ModelCallFact[], currency: string | null): Spent {
+export function sumCalls(calls: ModelCallFact[], currency: string | null): Spent {
   const models = new Map<string, Sum>();
   const all = new Sum();
   for (const call of calls) {

@@ -7,7 +7,7 @@ import { isoOf, microsOf } from '../platform/timestamps.js';
 import type { CalledModel } from '../models/called-model.js';
 import type { TurnFacts } from './facts.js';
 import type { TurnOutcome, TurnResult } from './outcome.js';
-import { spentBy, type ModelUsage } from './spent.js';
+import { sumCalls, type ModelUsage } from './spent.js';
 import { terminalEvent } from './terminal-event.js';
 import type { TurnRow } from './turn-row.js';
 
@@ -155,7 +155,7 @@ export class Turn {
     row.ended_at = this.at;
     row.transition_at = this.at;
     row.end_reason = won.kind === 'completed' ? won.stopReason : won.kind === 'failed' ? won.type : null;
-    const spent = spentBy(facts.modelCalls, row.currency);
+    const spent = sumCalls(facts.modelCalls, row.currency);
     row.cost = spent.cost;
     const { event, result } = terminalEvent(row, won, spent, facts, this.at);
     this.append(event);

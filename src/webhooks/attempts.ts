@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { transaction } from '../db/transaction.js';
-import type { Attempt, DeliveryState } from './deliveries.js';
+import type { DeliveryAttempt, DeliveryState } from './deliveries.js';
 import { webhooksDisabled } from './metrics.js';
 import { nextAttempt } from './schedule.js';
 
@@ -47,13 +47,13 @@ export async function loadDelivery(db: DataSource, id: string): Promise<LoadedDe
   return row ?? null;
 }
 
-export interface AttemptResult extends Attempt {
+export interface AttemptResult extends DeliveryAttempt {
   retryAfterSeconds: number | null;
 }
 
 interface LockedDelivery {
   state: DeliveryState;
-  attempts: Attempt[];
+  attempts: DeliveryAttempt[];
   attempt_count: number;
   pauses: number;
   retry_requests: number;

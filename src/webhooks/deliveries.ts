@@ -12,7 +12,7 @@ const KEPT = "interval '30 days'";
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-export interface Attempt {
+export interface DeliveryAttempt {
   at: string;
   /** HTTP status; null without a response. */
   status: number | null;
@@ -28,7 +28,7 @@ interface DeliveryRow {
   session_id: string | null;
   turn_id: string | null;
   state: DeliveryState;
-  attempts: Attempt[];
+  attempts: DeliveryAttempt[];
   next_attempt_at: string | null;
   created_at: string;
 }

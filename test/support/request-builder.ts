@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { buildRequest, type BuiltRequest } from '../../activities/prompt/build-request.js';
-import { offeredTools } from '../../activities/tools/offered-tools.js';
+import { offerTools } from '../../activities/tools/offered-tools.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import { Notifier } from '../../src/stream/notify.js';
@@ -33,7 +33,7 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const deps = { db, storage: files.storage, log, notifier: new Notifier(db, log) };
       const loaded = await loadConversation(db, turnId);
       const limits = { toolDefinitionTokens: 0, contextWindow: entry.context_window };
-      const offered = offeredTools(loaded, limits).offered.map(({ tool }) => tool);
+      const offered = offerTools(loaded, limits).offered.map(({ tool }) => tool);
       const tools = { offered, aliases: toolAliases(offered.map(({ name }) => name)), tools: offered };
       const countTokens = async (): Promise<null> => null;
       const options = { entry, ...tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };

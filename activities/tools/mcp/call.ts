@@ -7,7 +7,7 @@ import { MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-limits.js';
 import { HttpStatusError } from '../../../src/mcp/transport/errors.js';
 import { answerLost, failureReason, neverReached, refusedCredential } from '../../../src/mcp/reasons.js';
 import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
-import { recordConnection } from '../../../src/mcp/store.js';
+import { recordServerState } from '../../../src/mcp/store.js';
 import { recordRefusal, recordUse } from '../../../src/mcp/user-credentials.js';
 import { ignored } from '../../../src/platform/ignored.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
@@ -54,21 +54,21 @@ export function callMcpTool(
 }
 
 interface CallRoute<T> {
-  send: (transmission: Transmission, deps: ToolDeps) => Promise<Answer>;
+  send: (transmission: Transmission, deps: ToolDeps) => Promise<ServerAnswer>;
   parameters?: Record<string, unknown>;
-  read: (answer: Answer, cleaner: Cleaner) => Promise<T>;
+  read: (answer: ServerAnswer, cleaner: Cleaner) => Promise<T>;
 }
 
-type Answer = Record<string, unknown>;
+type ServerAnswer = Record<string, unknown>;
 
 interface Transmission {
   server: CalledServer;
   signal: AbortSignal;
-  attempt: Attempt;
-  callTool: (connection: McpConnection) => Promise<Answer>;
+  state: SendState;
+  callTool: (connection: McpConnection) => Promise<ServerAnswer>;
 }
 
-interface Attempt {
+interface SendState {
   sent: boolean;
   /** The server may have run a request of this call that was sent before the last one. */
   mayHaveRun: boolean;
@@ -88,7 +88,7 @@ export async function sendCall<T>(
     const text = `The tool ${toolName} of the MCP server ${server.name} has changed and is held back until a person accepts it.`;
     return textResult(text, true);
   }
-  const attempt: Attempt = { sent: false, mayHaveRun: call.wasSent };
+  const state: SendState = { sent: false, mayHaveRun: call.wasSent };
   const share = {
     budget: deps.budget,
     projectId: call.turn.projectId,
@@ -100,8 +100,8 @@ export async function sendCall<T>(
   try {
     const cleaner = deps.mcp.cleanerOf(server);
     return await withLargeAnswer(share, async (onLarge) => {
-      const callTool = (connection: McpConnection): Promise<Answer> => {
-        attempt.sent = true;
+      const callTool = (connection: McpConnection): Promise<ServerAnswer> => {
+        state.sent = true;
         return connection.callTool(toolName, call.input, {
           signal: call.signal,
           idempotencyKey: call.idempotencyKey,
@@ -110,8 +110,8 @@ export async function sendCall<T>(
           ...(route.parameters !== undefined && { parameters: route.parameters }),
         });
       };
-      const transmission: Transmission = { server, signal: call.signal, attempt, callTool };
-      const answer = await sendAgain(call, attempt, () => route.send(transmission, deps));
+      const transmission: Transmission = { server, signal: call.signal, state, callTool };
+      const answer = await sendAgain(call, state, () => route.send(transmission, deps));
       if (server.user_credential != null)
         void recordUse(deps.db, server.user_credential).catch(ignored('it only informs'));
       return route.read(answer, cleaner);
@@ -122,33 +122,37 @@ export async function sendCall<T>(
     const reason = server.user_credential == null ? null : refusedCredential(error);
     if (reason !== null) {
       await recordRefusal(deps.db, server.user_credential!, reason);
-      if (!attempt.mayHaveRun) throw new CredentialRefusedError();
+      if (!state.mayHaveRun) throw new CredentialRefusedError();
     }
-    return failed(error, attempt, call, server, toolName);
+    return failed(error, state, call, server, toolName);
   }
 }
 
 /** A server may close an idle connection at the moment a request is sent on it. Most servers do so after a few seconds. */
-async function sendAgain(call: McpToolCall, attempt: Attempt, send: () => Promise<Answer>): Promise<Answer> {
+async function sendAgain(
+  call: McpToolCall,
+  state: SendState,
+  send: () => Promise<ServerAnswer>,
+): Promise<ServerAnswer> {
   try {
     return await send();
   } catch (error) {
     call.signal.throwIfAborted();
-    if (!call.repeatable || !attempt.sent || !answerLost(error)) throw error;
-    attempt.sent = false;
-    attempt.mayHaveRun = true;
+    if (!call.repeatable || !state.sent || !answerLost(error)) throw error;
+    state.sent = false;
+    state.mayHaveRun = true;
     return send();
   }
 }
 
-const inSharedSession: CallRoute<unknown>['send'] = async ({ server, signal, attempt, callTool }, { mcp }) => {
+const inSharedSession: CallRoute<unknown>['send'] = async ({ server, signal, state, callTool }, { mcp }) => {
   const answer = await mcp.use(server, signal, async (connection, retire) => {
     try {
       return await callTool(connection);
     } catch (error) {
       if (!(await isSessionLost(connection, error, signal))) throw error;
       retire();
-      attempt.sent = false;
+      state.sent = false;
       return null;
     }
   });
@@ -182,7 +186,7 @@ function refused(error: McpError, serverName: string, toolName: string, cleaner:
 /** The server was unreachable or the connection was lost. Adds `agent.mcp_error` for clients before the result. */
 function failed(
   error: unknown,
-  { sent, mayHaveRun: mayHaveRunBefore }: Attempt,
+  { sent, mayHaveRun: mayHaveRunBefore }: SendState,
   { turn }: ToolCall,
   server: CalledServer,
   toolName: string,
@@ -194,7 +198,7 @@ function failed(
   const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
     // One event per server and turn is enough.
     eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [event]),
-    ...(!sent && server.user_credential === undefined && { commit: (tx) => recordConnection(tx, server.id, message) }),
+    ...(!sent && server.user_credential === undefined && { commit: (tx) => recordServerState(tx, server.id, message) }),
   };
   if (!mayHaveRunBefore && (!sent || !mayHaveRun(error)))
     return { ...textResult(`${text} It was not carried out.`, true), ...stored };

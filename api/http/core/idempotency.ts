@@ -9,7 +9,7 @@ import {
   renewLease,
   storeAnswer,
   type IdempotencyKey,
-  type Lease,
+  type RequestClaim,
 } from '../../../src/projects/idempotency.js';
 import type { ApiDeps } from '../../deps.js';
 import type { Call, Caller } from './operation.js';
@@ -41,7 +41,7 @@ export function idempotencyOf(ctx: Context, deps: ApiDeps, { projectId, token }:
 }
 
 function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, status: number): Idempotency {
-  let lease: Lease | undefined;
+  let lease: RequestClaim | undefined;
   let recorded = false;
   const store = async (target: Parameters<typeof storeAnswer>[0], response: unknown): Promise<void> => {
     await storeAnswer(target, lease!, { status, response });
@@ -90,7 +90,7 @@ export function answerInTransaction<Answer>(
   });
 }
 
-function keepLease(db: ApiDeps['db'], lease: Lease, log: Logger): () => void {
+function keepLease(db: ApiDeps['db'], lease: RequestClaim, log: Logger): () => void {
   const timer = setInterval(() => {
     renewLease(db, lease).catch((err: unknown) => log.warn({ err }, 'a lease could not be renewed'));
   }, RENEW_MS);

@@ -4,7 +4,7 @@ import { useLoad } from '../client/use-load.js';
 import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Checkbox } from '../parts/fields.js';
-import { ASK_NOTHING, type AskingByServer, offeredTools, type Asking } from './session-tools.js';
+import { ASK_NOTHING, type AskingByServer, allowedToolNames, type Asking } from './session-tools.js';
 
 interface Props {
   selected: string[];
@@ -71,7 +71,7 @@ function ToolPermissions({ server, asking, onChange }: ToolPermissionsProps) {
         />
         {!all && (
           <CheckList
-            options={offeredTools(server).map((name) => ({ value: name, label: name }))}
+            options={allowedToolNames(server).map((name) => ({ value: name, label: name }))}
             selected={names}
             onChange={(selected) => onChange({ ...asking, names: selected })}
           />

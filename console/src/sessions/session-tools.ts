@@ -15,7 +15,7 @@ export type AskingByServer = Record<string, Asking>;
 export const ASK_NOTHING: Asking = { all: false, names: [], elicitation: false };
 
 /** The names of a server's tools that agents see. */
-export function offeredTools({ tools, allowed_tools: allowed }: McpServer): string[] {
+export function allowedToolNames({ tools, allowed_tools: allowed }: McpServer): string[] {
   return tools.map(({ name }) => name).filter((name) => allowed?.includes(name) ?? true);
 }
 

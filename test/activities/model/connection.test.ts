@@ -9,7 +9,7 @@ import { createSend } from '../../../activities/model/send.js';
 import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { Storage } from '../../../src/files/storage.js';
-import type { Answer } from '../../../src/models/content.js';
+import type { ModelAnswer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { Redactor } from '../../../src/platform/redactor.js';
@@ -50,7 +50,7 @@ describe('the connection to a model', () => {
     { url } = own,
   ): Promise<string> => {
     const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
-    const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+    const answer: ModelAnswer = { content: [], stopReason: null, usage, firstTokenMs: null };
     const observer = { started: () => undefined, thinking: () => undefined, text: onText };
     const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: TEXT }] }, 1);
     await streamAnswer({ api: apiAt(url), redactor }, request, answer, observer, signal, 30);

@@ -5,13 +5,13 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { modelFailureOf } from '../../../activities/model/failures.js';
-import { EventReader, type ModelEvent } from '../../../activities/model/read-events.js';
+import { ModelEventReader, type ModelEvent } from '../../../activities/model/read-events.js';
 import { createSend } from '../../../activities/model/send.js';
 import { STREAM_WAITS, streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import { withUsableIds } from '../../../activities/prompt/tool-use-ids.js';
 import type { Storage } from '../../../src/files/storage.js';
-import type { Answer } from '../../../src/models/content.js';
+import type { ModelAnswer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { MemoryShare } from '../../../src/platform/byte-budget.js';
 import { Redactor } from '../../../src/platform/redactor.js';
@@ -51,7 +51,7 @@ describe('what gateways send instead of the Messages API', () => {
 
   const call = async (one: DialectCase, waits = one.isInVain === true ? WAITS_IN_VAIN : WAITS) => {
     given = one;
-    const answer: Answer = { content: [], stopReason: null, usage: NO_USAGE, firstTokenMs: null };
+    const answer: ModelAnswer = { content: [], stopReason: null, usage: NO_USAGE, firstTokenMs: null };
     const seen = { text: '', thinking: '' };
     const observer = {
       started: () => undefined,
@@ -158,7 +158,7 @@ function respond(res: ServerResponse, { body, then }: DialectCase): void {
 
 /** The events of a body, or the message of its failure. */
 function eventsOf(chunks: Buffer[]): ModelEvent[] | string {
-  const reader = new EventReader();
+  const reader = new ModelEventReader();
   try {
     return [...chunks.flatMap((chunk) => reader.push(chunk)), ...reader.end()];
   } catch (error) {

@@ -9,7 +9,7 @@ import { createSend } from '../../../activities/model/send.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { Storage } from '../../../src/files/storage.js';
 import { MemoryShare } from '../../../src/platform/byte-budget.js';
-import type { Answer } from '../../../src/models/content.js';
+import type { ModelAnswer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { hostileJson, repeated, reportFailure } from '../../support/hostile-json.js';
@@ -103,7 +103,7 @@ describe('whatever a model answers', function () {
   });
 
   /** Null when the answer was complete. */
-  const failureOf = async (answer: Answer): Promise<unknown> => {
+  const failureOf = async (answer: ModelAnswer): Promise<unknown> => {
     const redactor = new Redactor(['sk-0123456789']);
     const observer = { started: () => undefined, text: () => undefined, thinking: () => undefined };
     const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Go' }] }, 1);
@@ -117,7 +117,7 @@ describe('whatever a model answers', function () {
     const property = fc.asyncProperty(fc.array(frame, { maxLength: 12 }), fc.boolean(), async (frames, isComplete) => {
       body = frames.join('') + (isComplete ? END : '');
       const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
-      const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+      const answer: ModelAnswer = { content: [], stopReason: null, usage, firstTokenMs: null };
       work.take();
       const failure = await failureOf(answer);
       expect(work.take(), 'blocks').to.be.lessThan(BLOCKS_PER_ANSWER + BLOCKS_PER_BYTE * Buffer.byteLength(body));

@@ -10,7 +10,7 @@ import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';
 import type { ScriptedModel } from '../../support/scripted-model.js';
-import type { Answer } from '../../../src/models/content.js';
+import type { ModelAnswer } from '../../../src/models/content.js';
 
 const send = createSend(undefined as unknown as Storage, new MemoryShare(1));
 const IDLE_SECONDS = 1;
@@ -21,9 +21,9 @@ describe('the stream of an answer', () => {
   before(async () => (model = await startScriptedModel()));
   after(() => model.close());
 
-  const call = async (): Promise<{ answer: Answer; streamed: string; started: number }> => {
+  const call = async (): Promise<{ answer: ModelAnswer; streamed: string; started: number }> => {
     const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
-    const answer: Answer = { content: [], stopReason: null, usage, firstTokenMs: null };
+    const answer: ModelAnswer = { content: [], stopReason: null, usage, firstTokenMs: null };
     const api = new Anthropic({ apiKey: 'k', baseURL: model.url, maxRetries: 0, fetch: watchedFetch(send) });
     let streamed = '';
     let started = 0;

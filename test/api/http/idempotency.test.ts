@@ -5,7 +5,7 @@ import {
   releaseLease,
   renewLease,
   storeAnswer,
-  type Lease,
+  type RequestClaim,
 } from '../../../src/projects/idempotency.js';
 import { useService } from '../../support/use.js';
 
@@ -129,9 +129,9 @@ describe('Idempotency-Key (contract.md §1)', () => {
     const hash = Buffer.alloc(32, 1);
     const begin = async () => {
       const key = { projectId: 'proj', path: '/v1/sessions', key: randomUUID() };
-      return { key, lease: (await beginIdempotent(service.db, key, hash)) as Lease };
+      return { key, lease: (await beginIdempotent(service.db, key, hash)) as RequestClaim };
     };
-    const expire = (lease: Lease) =>
+    const expire = (lease: RequestClaim) =>
       service.db.query("UPDATE idempotency_records SET lease_until = now() - interval '1 second' WHERE key = $1", [
         lease.key,
       ]);
@@ -155,7 +155,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
     it('that expired and was taken rolls back the work of its first holder', async () => {
       const { key, lease } = await begin();
       await expire(lease);
-      const second = (await beginIdempotent(service.db, key, hash)) as Lease;
+      const second = (await beginIdempotent(service.db, key, hash)) as RequestClaim;
       const before = await sessions();
       const late = service.db.transaction(async (tx) => {
         await tx.query(`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readFacts } from '../../../src/turns/facts.js';
-import { spentBy } from '../../../src/turns/spent.js';
+import { sumCalls } from '../../../src/turns/spent.js';
 import { timing, type TurnTimes } from '../../../src/turns/timing.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -52,7 +52,7 @@ describe('a turn of both versions', () => {
     const facts = await readFacts(db, 'turn_1');
     const { timing: times } = timing(before, facts, '2026-11-26T10:02:00.000000Z');
     expect(times).to.include({ model_ms: 25_000, tools_ms: 60_000, waiting_ms: 30_000 });
-    const spent = spentBy(facts.modelCalls, 'EUR');
+    const spent = sumCalls(facts.modelCalls, 'EUR');
     expect([spent.usage.input_tokens, spent.cost]).to.deep.equal([30, '1']);
 
     const [[row]] = await db.query<[[object]]>(END);

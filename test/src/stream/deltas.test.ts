@@ -7,7 +7,7 @@ import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-p
 import { DeltaStore } from '../../../src/stream/delta-store.js';
 import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';
 import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/stream/notify.js';
-import { START, type Place } from '../../../src/stream/position.js';
+import { START, type StreamPlace } from '../../../src/stream/position.js';
 import { SessionReader } from '../../../src/stream/reader.js';
 import { readNext, type NextFrames } from '../../../src/stream/read-next.js';
 import { RingMemory } from '../../../src/stream/ring.js';
@@ -62,7 +62,7 @@ describe('deltas', () => {
     beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL).then((call) => store.open(call, onFenced));
   /** The next frames of a turn from a place on, by default from its start. */
   const read = async (turn: QueuedTurn, at = START, from = db): Promise<NextFrames> => {
-    const place: Place = { ...turn, projectId, turnId: turn.id, at, isOver: false, isLive: true };
+    const place: StreamPlace = { ...turn, projectId, turnId: turn.id, at, isOver: false, isLive: true };
     return (await readNext(from, place, { isOfSession: false, withFrames: true }))!;
   };
   const framesOf = async (turn: QueuedTurn): Promise<string[]> => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Answer } from '../../../src/models/content.js';
+import type { ModelAnswer } from '../../../src/models/content.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { loadConversation } from '../../../src/steps/conversation.js';
@@ -10,7 +10,7 @@ import { Notifier } from '../../../src/stream/notify.js';
 import { endTurn } from '../../../src/turns/finish.js';
 import { readFacts } from '../../../src/turns/facts.js';
 import type { LaunchDeps } from '../../../src/turns/launch.js';
-import { spentBy } from '../../../src/turns/spent.js';
+import { sumCalls } from '../../../src/turns/spent.js';
 import { breakingAtCommit } from '../../support/breaking-commit.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/errors.js';
@@ -50,7 +50,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     const content = use
       ? [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }]
       : [{ type: 'text' as const, text: 'Done.' }];
-    const answer = { content, stopReason: null, usage: USAGE, firstTokenMs: 1 } as unknown as Answer;
+    const answer = { content, stopReason: null, usage: USAGE, firstTokenMs: 1 } as unknown as ModelAnswer;
     const more = {
       callOf: <T>(use: T): T => use,
       permissionOf: () => null,
@@ -60,7 +60,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     return storeStep(deps, { call, answer, deltas: 0, rest: null, ...more });
   };
   const usageOf = async (turn: string): Promise<unknown> => {
-    const { usage, details } = spentBy((await readFacts(db, turn)).modelCalls, null);
+    const { usage, details } = sumCalls((await readFacts(db, turn)).modelCalls, null);
     return { ...usage, model_calls: details.model_calls };
   };
 

@@ -3,7 +3,7 @@ import type { CalledModel } from '../../../src/models/called-model.js';
 import { priceOf } from '../../../src/models/price.js';
 import { isoOf, microsOf } from '../../../src/platform/timestamps.js';
 import type { ModelCallFact, ToolCallFact, TurnFacts, WaitFact } from '../../../src/turns/facts.js';
-import { spentBy } from '../../../src/turns/spent.js';
+import { sumCalls } from '../../../src/turns/spent.js';
 import { timing } from '../../../src/turns/timing.js';
 import { Turn } from '../../../src/turns/turn.js';
 import type { TurnRow } from '../../../src/turns/turn-row.js';
@@ -109,7 +109,7 @@ describe('what a turn has spent', () => {
       modelCall(2, null, { usage: null, cost: '0' }),
       modelCall(3, 4, { modelId: 'n', cost: '0.000000000001', usage: { ...USAGE, estimated: true } }),
     ];
-    const { usage, details, cost, byModel } = spentBy(calls, 'EUR');
+    const { usage, details, cost, byModel } = sumCalls(calls, 'EUR');
     expect(usage).to.deep.equal({ input_tokens: 28, output_tokens: 4 });
     expect(details).to.deep.equal({
       ...{ cache_read_input_tokens: 6, cache_creation_input_tokens: 2, model_calls: 3, estimated: true },
@@ -127,13 +127,16 @@ describe('what a turn has spent', () => {
       { cost: null, currency: null },
       { cost: '7', currency: 'USD' },
     ]) {
-      const { details, cost, byModel } = spentBy([modelCall(1, 2), modelCall(2, 3, { modelId: 'n', ...other })], 'EUR');
+      const { details, cost, byModel } = sumCalls(
+        [modelCall(1, 2), modelCall(2, 3, { modelId: 'n', ...other })],
+        'EUR',
+      );
       expect(details.cost).to.equal(null);
       expect(cost).to.equal('0.5');
       expect(byModel.map(({ isUnpriced }) => isUnpriced)).to.deep.equal([false, true]);
     }
-    expect(spentBy([], null).details.cost).to.equal(null);
-    expect(spentBy([], 'EUR').details.cost).to.deep.equal({ amount: '0', currency: 'EUR' });
+    expect(sumCalls([], null).details.cost).to.equal(null);
+    expect(sumCalls([], 'EUR').details.cost).to.deep.equal({ amount: '0', currency: 'EUR' });
   });
 });
 

@@ -10,7 +10,7 @@ const ASKING_TIMEOUT = '366 days';
  * The turn's activities, each with the turn's remaining time as its timeout. Those that may ask a person watch that time by
  * themselves: it does not run while they wait.
  */
-export function turnActivities(summary: string, remainingMs: number, mayAsk: boolean): TurnActivities {
+export function proxyTurnActivities(summary: string, remainingMs: number, mayAsk: boolean): TurnActivities {
   if (remainingMs <= 0) throw ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout');
   return proxyActivities<TurnActivities>({
     ...(mayAsk ? { startToCloseTimeout: ASKING_TIMEOUT } : { scheduleToCloseTimeout: remainingMs }),
