@@ -68,9 +68,9 @@ module.exports = {
     ),
     {
       name: 'rooms-of-activities-are-strangers',
-      comment: 'turn → prompt, model, tools → src: turn passes to each room what another one has',
+      comment: 'turn → prompt, model, tools, sandbox → src: turn passes to each room what another one has',
       severity: 'error',
-      from: { path: '^activities/(prompt|model|tools)/' },
+      from: { path: '^activities/(prompt|model|tools|sandbox)/' },
       to: { path: '^activities/', pathNot: '^activities/$1/' },
     },
     only('ops-imports', '^ops/', [npm, '^ops/', '^src/'], 'commands of an operator; the image runs them'),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fetchBubblewrap } from './bubblewrap.mjs';
 import { build, isBuildCurrent } from './build.mjs';
 import { acquireLock } from './lock.mjs';
 import { endCommandsWithUs, run, step } from './progress.mjs';
@@ -10,11 +11,11 @@ import { cacheDir, temporalCli } from '../temporal-dev/temporal-cli.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Prepares a checkout: locked dependencies, compiled code and, with `temporal`, a Temporal server. Skips steps that are
- * already done.
+ * Prepares a checkout: locked dependencies, compiled code, with `temporal` a Temporal server, and with `bubblewrap` the program
+ * in which commands of sandboxes run, where it can be had. Skips steps that are already done.
  * Plain Node without packages, because it runs before anything is installed.
  */
-export async function setup({ temporal = !process.env.TEMPORAL_ADDRESS } = {}) {
+export async function setup({ temporal = !process.env.TEMPORAL_ADDRESS, bubblewrap = false } = {}) {
   checkNode();
   const stop = endCommandsWithUs();
   const lock = join(cacheDir(), 'setup', `${createHash('sha256').update(root).digest('hex').slice(0, 16)}.lock`);
@@ -26,6 +27,8 @@ export async function setup({ temporal = !process.env.TEMPORAL_ADDRESS } = {}) {
     release();
   }
   if (temporal) await temporalCli();
+  const problem = bubblewrap ? await fetchBubblewrap() : null;
+  if (problem !== null) process.stderr.write(`${problem}\n`);
   stop();
 }
 
@@ -58,7 +61,7 @@ async function install() {
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   try {
-    await setup();
+    await setup({ bubblewrap: true });
     process.stderr.write('Everything is in place. `npm start` starts it.\n');
   } catch (error) {
     process.stderr.write(`${error.message}\n`);

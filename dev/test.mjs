@@ -33,7 +33,7 @@ const JOBS = availableParallelism() * (LONG ? 1 : 3);
 
 const summary = { passed: 0, failed: 0, skipped: [], files: {} };
 try {
-  await setup();
+  await setup({ bubblewrap: LONG });
   if (LONG) await buildEmulator();
   const tests = runMocha();
   // It is awaited after the checks.

@@ -1,0 +1,113 @@
+import { HOME, KEPT_FOLDERS, SKILLS, UPLOADS, WORKSPACE } from '../../../src/workspaces/layout.js';
+import { MIB } from '../../../src/platform/units.js';
+
+/** Descriptors of the outer shell that bwrap and the command's shell use. */
+export const DESCRIPTORS = { filter: 3, options: 4, passwd: 5, status: 6, cwd: 7, go: 8 } as const;
+
+/** The user `agent` as the sandbox sees it; on the machine it is another one. */
+const AGENT = 1000;
+export const PASSWD = `root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:${AGENT}:${AGENT}:agent:${HOME}:/bin/bash\n`;
+export const PATH = '/usr/local/bin:/usr/bin:/bin';
+const ENVIRONMENT = { PATH, HOME, USER: 'agent', LANG: 'C.UTF-8', TZ: 'UTC', TMPDIR: '/tmp' };
+const SHARED_MEMORY = 64 * MIB;
+
+const MAX_PROCESSES = 256;
+const MAX_OPEN_FILES = 1024;
+const MAX_FILE_BYTES = 512 * MIB;
+/** Commands yield to the service. */
+const NICE = 10;
+
+interface SandboxView {
+  /** The folder of the tree. */
+  tree: string;
+  /** The folder whose `usr` and `etc` have the programs; `/` is the machine's. */
+  root: string;
+  /** Read-only: each source with its path in the sandbox, an outer folder first. */
+  mounts: { source: string; target: string }[];
+  /** bwrap knows `--disable-userns`: from version 0.8 on. */
+  disablesUserns: boolean;
+}
+
+/** The options of bwrap. They go through a descriptor: a command line is shown to the sandbox, which must see no path of the machine. */
+export function bwrapOptions({ tree, root, mounts, disablesUserns }: SandboxView): string[] {
+  const programs = root === '/' ? '' : root;
+  const { passwd, filter } = DESCRIPTORS;
+  return [
+    ...['--unshare-user', '--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...(disablesUserns ? ['--disable-userns'] : []),
+    ...['--die-with-parent', '--new-session', '--clearenv', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
+    ...['--uid', String(AGENT), '--gid', String(AGENT), '--seccomp', String(filter)],
+    ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--ro-bind', `${programs}/usr`, '/usr'],
+    ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
+    ...['--dir', '/etc'],
+    ...['alternatives', 'ld.so.cache', 'ssl/certs', 'fonts', 'magic', 'mime.types'].flatMap((name) => [
+      ...['--ro-bind-try', `${programs}/etc/${name}`, `/etc/${name}`],
+    ]),
+    ...['--perms', '0444', '--file', String(passwd), '/etc/passwd'],
+    ...['--proc', '/proc', '--dev', '/dev', '--size', String(SHARED_MEMORY), '--tmpfs', '/dev/shm'],
+    ...KEPT_FOLDERS.flatMap(({ path, name }) => ['--bind', `${tree}/${name}`, path]),
+    ...['--dir', UPLOADS, '--dir', SKILLS, '--symlink', 'session', '/mnt/user-data'],
+    ...mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
+    ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', '/'],
+  ];
+}
+
+/**
+ * Runs in the sandbox, before the command: waits until the worker knows the sandbox, so that none can run that nobody would end;
+ * sets what only counts inside, and goes to the working directory.
+ */
+const BEGIN = `IFS= read -r go <&${DESCRIPTORS.go} || exit
+unset go
+exec ${DESCRIPTORS.go}<&-
+ulimit -u ${MAX_PROCESSES}
+cd -- "$1" 2>/dev/null || cd ${WORKSPACE}
+unset OLDPWD
+shift`;
+
+const INNER = `${BEGIN}
+exec "$@" ${DESCRIPTORS.cwd}>&-`;
+
+/** For bash, whose last working directory is wanted: it is told through a descriptor that the command does not have. */
+const INNER_SHELL = `${BEGIN}
+trap 'pwd -P >&${DESCRIPTORS.cwd}' EXIT
+eval "shift
+$1" ${DESCRIPTORS.cwd}>&-`;
+
+/**
+ * Runs outside, as the user of the sandbox. Its death is that of bwrap, whose death is that of the sandbox; it dies with the worker,
+ * and ends at once if the worker has died before that was arranged. Closes what is not for bwrap, and joins both outputs in one pipe.
+ * \`cat\` stays outside: the pipe ends when the last process of the sandbox has ended. It must be a pipe, because a socket (what
+ * Node makes) cannot be opened as /dev/stderr. bwrap gets a name without its folder: its command line is that of process 1.
+ */
+const OUTER = `[ "$PPID" = "$1" ] || exit
+shift
+umask 022
+for fd in /proc/self/fd/*; do fd=\${fd##*/}; case $fd in [0-8]|255) ;; *) eval "exec $fd>&-" 2>/dev/null;; esac; done
+{ exec -a bwrap "$@"; } 2>&1 | exec cat 3<&- 4<&- 5<&- 6>&- 7>&- 8<&-`;
+
+interface Command {
+  bwrap: string;
+  /** Users of the machine: as root, the sandbox has one of its own. */
+  owner: { uid: number; gid: number } | null;
+  memoryBytes: number;
+  cwd: string;
+  argv: string[];
+}
+
+/** The whole command line: limits, user, priority, outer shell, bwrap, inner shell, and the command. */
+export function commandLine({ bwrap, owner, memoryBytes, cwd, argv }: Command): [file: string, args: string[]] {
+  const { options, status } = DESCRIPTORS;
+  const isShell = argv[0] === 'bash' && argv[1] === '-c' && argv.length === 3;
+  const user = owner === null ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'];
+  return [
+    'prlimit',
+    [
+      ...[`--fsize=${MAX_FILE_BYTES}`, `--nofile=${MAX_OPEN_FILES}`, '--core=0', `--data=${memoryBytes}`, '--'],
+      ...['setpriv', ...user, '--no-new-privs', '--pdeathsig', 'KILL', '--'],
+      ...['nice', '-n', String(NICE), 'bash', '-c', OUTER, 'sh', String(process.pid)],
+      ...[bwrap, '--args', String(options), '--json-status-fd', String(status), 'bash', '-c'],
+      ...(isShell ? [INNER_SHELL, 'bash', cwd, argv[2]!] : [INNER, 'bash', cwd, ...argv]),
+    ],
+  ];
+}

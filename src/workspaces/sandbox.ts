@@ -1,0 +1,84 @@
+import type { Readable } from 'node:stream';
+import type { Manifest } from './manifest.js';
+
+/**
+ * Where commands run. A provider holds no truth: every sandbox may be thrown away, and the next command begins with the stored
+ * version. activities/sandbox has the providers; the tools know this interface alone.
+ */
+export interface SandboxProvider {
+  /** Tries whether commands can run here. Returns a sentence that says why not and what to do; null if they can. */
+  check(): Promise<string | null>;
+  /**
+   * Makes a sandbox with this version of the tree. Waits for a free place of the project.
+   * @throws SandboxFailedError, ObjectMissingError, ServiceError `storage_error`, the signal's reason
+   */
+  open(at: SandboxAt, signal: AbortSignal): Promise<Sandbox>;
+  /** Removes what is cached for a session. */
+  dispose(sessionId: string): Promise<void>;
+}
+
+export interface SandboxAt {
+  sessionId: string;
+  projectId: string;
+  base: Manifest;
+  mounts: Mount[];
+}
+
+/** Files that a command may read and nobody may change. */
+export interface Mount {
+  /** Its content never changes under this id. */
+  id: string;
+  /** Its path in the sandbox: of a file, or of the folder that holds the files. */
+  target: string;
+  kind: 'file' | 'folder';
+  /** Opens what is in it; called once for each id while a worker has it cached. The path of a file's only content is empty. */
+  contents(): AsyncIterable<{ path: string; content: Readable | Buffer }>;
+}
+
+export interface Sandbox {
+  /** Runs one command to its end, and ends all processes that it leaves. @throws SandboxFailedError, the signal's reason */
+  run(argv: string[], io: CommandIo): Promise<CommandEnd>;
+  /**
+   * Ends the sandbox. With `store` it first passes what the tree is now; the tree is kept for the next command if `store`
+   * returns. Without, all changes are thrown away.
+   */
+  close<T>(store: ((scanned: ScannedTree) => Promise<T>) | null): Promise<T | null>;
+}
+
+export interface CommandIo {
+  /** Where it begins; `/workspace` if the folder is gone. */
+  cwd: string;
+  stdin: Buffer | null;
+  timeoutMs: number;
+  onOutput: (chunk: Buffer) => void;
+  signal: AbortSignal;
+}
+
+export type Stopped = 'timeout' | 'memory' | 'disk';
+
+export interface CommandEnd {
+  /** Its exit code, 128 + n if signal n ended it; null if it was stopped. */
+  code: number | null;
+  stopped: Stopped | null;
+  /** Its last working directory; null if it is not known. */
+  cwd: string | null;
+  ms: number;
+}
+
+export interface ScannedTree {
+  /** In the order of their paths; contents have no place yet. Not complete if `isOver`. */
+  entries: Manifest['entries'];
+  /** How many entries were removed: pipes, sockets, and names that are not UTF-8. */
+  notKept: number;
+  /** The tree is over a limit: it cannot be stored. */
+  isOver: boolean;
+  contentOf: (path: string) => Readable;
+}
+
+/** The sandbox could not begin or keep a command, for no reason of the command's. It may run again. */
+export class SandboxFailedError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'SandboxFailedError';
+  }
+}
