@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useAnnounce } from '../parts/announcer.js';
 import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
@@ -8,6 +8,8 @@ import { useKeys } from '../shell/use-keys.js';
 import { Composer } from './composer.js';
 import { hasEnded, type Turn } from './conversation-log.js';
 import { DecisionContext } from './decision-context.js';
+import { ForkContext, type ForkPurpose } from './fork-context.js';
+import { ForkDialog } from './fork-dialog.js';
 import { InspectContext, type Selected } from './inspect-context.js';
 import { SessionHead } from './session-head.js';
 import { SessionList } from './session-list.js';
@@ -28,6 +30,9 @@ export function Conversation({ sessionId, turn }: { sessionId: string; turn: str
     () => ({ selected, select: (next: Selected) => (setSelected(next), setOpen(true)) }),
     [selected],
   );
+  const [fork, setFork] = useState<{ purpose: ForkPurpose; turnId: string } | null>(null);
+  const startFork = useCallback((purpose: ForkPurpose, turnId: string) => setFork({ purpose, turnId }), []);
+  const forked = turns.find(({ id }) => id === fork?.turnId);
   const last = turns.at(-1);
   const running = session?.status === 'RUNNING' || (last !== undefined && !hasEnded(last));
   const actions = last === undefined ? [] : openActions(last);
@@ -51,19 +56,21 @@ export function Conversation({ sessionId, turn }: { sessionId: string; turn: str
             onBudget={decisions.setBudget}
           />
           <ErrorNote error={error} />
-          <DecisionContext.Provider value={decisions}>
-            <div class="turns" aria-busy={loading}>
-              {loading && error === null && <p class="hint">Loading …</p>}
-              {!loading && turns.length === 0 && (
-                <Empty title="Nothing has been said yet" icon="message">
-                  Write the first message below. The agent’s answer appears here while it is written.
-                </Empty>
-              )}
-              {turns.map((each) => (
-                <TurnView key={each.id} turn={each} isInspected={isInspected(selected, each.id)} />
-              ))}
-            </div>
-          </DecisionContext.Provider>
+          <ForkContext.Provider value={startFork}>
+            <DecisionContext.Provider value={decisions}>
+              <div class="turns" aria-busy={loading}>
+                {loading && error === null && <p class="hint">Loading …</p>}
+                {!loading && turns.length === 0 && (
+                  <Empty title="Nothing has been said yet" icon="message">
+                    Write the first message below. The agent’s answer appears here while it is written.
+                  </Empty>
+                )}
+                {turns.map((each) => (
+                  <TurnView key={each.id} turn={each} isInspected={isInspected(selected, each.id)} />
+                ))}
+              </div>
+            </DecisionContext.Provider>
+          </ForkContext.Provider>
           {error === null && (
             <div class="foot">
               {session !== null && (
@@ -87,6 +94,9 @@ export function Conversation({ sessionId, turn }: { sessionId: string; turn: str
         </div>
         {session !== null && (isWide || isOpen) && (
           <Inspector session={session} turns={turns} onClose={isWide ? null : () => setOpen(false)} />
+        )}
+        {session !== null && fork !== null && forked !== undefined && (
+          <ForkDialog session={session} turn={forked} purpose={fork.purpose} onClose={() => setFork(null)} />
         )}
       </div>
     </InspectContext.Provider>

@@ -2,6 +2,7 @@ import type { TerminalEvent } from '../../../client/src/index.js';
 import { OutputView } from './output-view.js';
 import { exactMoney, formatDuration, formatMoney, formatNumber } from '../parts/format.js';
 import { Icon } from '../parts/icon.js';
+import { useFork } from './fork-context.js';
 import { useInspect } from './inspect-context.js';
 
 const STOP_REASONS = {
@@ -15,6 +16,7 @@ const STOP_REASONS = {
 
 export function Receipt({ event, turnId }: { event: TerminalEvent; turnId: string }) {
   const { select } = useInspect();
+  const fork = useFork();
   const { usage, usage_details: details, timing } = event;
   return (
     <footer class={`receipt ${event.type.slice('turn.'.length)}`}>
@@ -46,11 +48,19 @@ export function Receipt({ event, turnId }: { event: TerminalEvent; turnId: strin
         {details?.estimated && <span title="The model did not report all of its usage">estimated</span>}
         {timing.first_token_ms !== null && <span>first token after {formatDuration(timing.first_token_ms)}</span>}
         <span>{formatDuration(timing.total_ms)} in total</span>
+      </p>
+      <TimeBar timing={timing} />
+      <div class="turn-actions">
         <button class="quiet small" onClick={() => select({ kind: 'turn', turnId })}>
           <Icon name="timeline" size={14} /> Inspect
         </button>
-      </p>
-      <TimeBar timing={timing} />
+        <button class="quiet small" onClick={() => fork('again', turnId)}>
+          <Icon name="refresh" size={14} /> Ask again
+        </button>
+        <button class="quiet small" onClick={() => fork('after', turnId)}>
+          <Icon name="fork" size={14} /> Fork from here
+        </button>
+      </div>
     </footer>
   );
 }

@@ -11,6 +11,7 @@ import { leftOf, type Budget } from './budget.js';
 import type { SetBudget } from './decision-context.js';
 import type { Turn } from './conversation-log.js';
 import { EditBudget } from './edit-budget.js';
+import { ForkOrigin } from './fork-origin.js';
 import { useInspect } from './inspect-context.js';
 import { markdownOf } from './markdown-of.js';
 
@@ -50,6 +51,7 @@ export function SessionHead({ sessionId, session, turns, onBudget }: Props) {
         {session !== null && (
           <>
             <span>{session.model_id}</span>
+            {session.forked_from !== null && <ForkOrigin origin={session.forked_from} />}
             {session.user !== null && <span>acts as {session.user}</span>}
             {session.cost !== null && <span title={exactMoney(session.cost)}>{formatMoney(session.cost)} so far</span>}
             {session.budget !== null && <span>{budgetText(session.budget, session.cost)}</span>}

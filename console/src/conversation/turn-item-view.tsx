@@ -2,9 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { isTerminal, type Event, type UserMessageEvent } from '../../../client/src/index.js';
 import { Markdown } from '../markdown/markdown.js';
 import { CopyText } from '../parts/copy-text.js';
+import { Icon } from '../parts/icon.js';
 import { memo } from '../parts/memo.js';
 import { Time } from '../parts/time.js';
 import { FileLine } from './file-line.js';
+import { useFork } from './fork-context.js';
 import { Receipt } from './receipt.js';
 import { ToolCard } from './tool-card.js';
 import type { TurnItem } from './turn-items.js';
@@ -103,6 +105,9 @@ function Thinking({ content, streaming }: Props) {
 }
 
 function UserMessage({ event }: { event: UserMessageEvent }) {
+  const fork = useFork();
+  // A message that steers a turn is not where the turn begins.
+  const isFirst = event.delivered_at_step === undefined;
   return (
     <div class="user-message">
       <h2 class="visually-hidden">Message</h2>
@@ -117,6 +122,11 @@ function UserMessage({ event }: { event: UserMessageEvent }) {
         {event.model_id !== undefined && <span>{event.model_id}</span>}
         {event.delivered_at_step !== undefined && <span>steers from model call {event.delivered_at_step}</span>}
         <Time at={event.created_at} />
+        {isFirst && (
+          <button class="quiet small" onClick={() => fork('edit', event.turn_id)}>
+            <Icon name="edit" size={14} /> Edit
+          </button>
+        )}
       </div>
     </div>
   );
