@@ -22,6 +22,7 @@ const TARGET_SHARE = 0.5;
 const TIGHT_SHARE = 0.85;
 
 export interface BuiltRequest {
+  kind: 'request';
   request: ModelRequest;
   /** Our estimate of its input tokens. */
   estimated: number;
@@ -52,9 +53,11 @@ export interface BuildOptions {
   outputWithin: (inputTokens: number) => number | null;
 }
 
+/** `compact`: earlier turns must be summarised first. `too_dear`: a call with these input tokens does not fit into the session's budget. */
+export type BuildResult = BuiltRequest | { kind: 'compact' } | { kind: 'too_dear'; tokens: number };
+
 /**
- * Builds the request of a turn's next step. Returns `compact` if earlier turns must be summarised first, and the
- * number of input tokens alone if the call does not fit into the session's budget. If the turn itself fills the window, its older steps are shortened.
+ * Builds the request of a turn's next step. If the turn itself fills the window, its older steps are shortened.
  * @throws ApplicationFailure `context_too_long` if the request does not fit even after shortening
  */
 export async function buildRequest(
@@ -62,7 +65,7 @@ export async function buildRequest(
   loaded: RequestContext,
   { entry, offered, aliases, tools, countTokens, compacted, undercount, outputWithin }: BuildOptions,
   signal: AbortSignal,
-): Promise<BuiltRequest | 'compact' | { tooDear: number }> {
+): Promise<BuildResult> {
   const { turn } = loaded;
   let { conversation, bytes } = loaded;
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
@@ -83,7 +86,7 @@ export async function buildRequest(
     const tokens = Math.ceil((await requestTokens(entry, request, estimated, { countTokens, isTight })) * undercount);
     const share = tokens / entry.context_window;
     if (share > FULL_SHARE) {
-      if (!compacted && isWorthCompacting(conversation, entry.context_window)) return 'compact';
+      if (!compacted && isWorthCompacting(conversation, entry.context_window)) return { kind: 'compact' };
       if (await makeRoom(deps, conversation.turns.at(-1)!, tokens, entry.context_window)) {
         ({ conversation, bytes } = await loadConversation(deps.db, turn.id));
         continue;
@@ -93,9 +96,10 @@ export async function buildRequest(
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
     const limit = outputWithin(tokens);
-    if (limit === null) return { tooDear: tokens };
+    if (limit === null) return { kind: 'too_dear', tokens };
     const { steering } = conversation.turns.at(-1)!;
     return {
+      kind: 'request',
       request: withAnswerRoom(entry, request, tokens, limit),
       estimated,
       tokens,

@@ -14,13 +14,16 @@ import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
 import { budgetOf, budgetReached } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
-import type { BudgetReached } from './turn-activities.js';
+import type { CallOutcome, StepResult } from './turn-activities.js';
 import { definitionBytes } from '../tools/deferral.js';
 import { definitionsOf, offerTools, permissionsOf } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { foundTools, loadFound } from '../../src/steps/found-tools.js';
+
+/** Name reported to Temporal for a tool the turn does not offer. */
+const UNKNOWN_TOOL = '(unknown)';
 
 export interface StepInput {
   turnId: string;
@@ -38,6 +41,7 @@ export interface StepInput {
  * the model answers, but what the cache of conversations has room for: schemas and messages may take megabytes.
  */
 export interface PreparedCall {
+  kind: 'call';
   projectId: string;
   model: ModelClient;
   /** How long a failed call is tried again. */
@@ -63,31 +67,27 @@ export interface PreparedCall {
 }
 
 /**
- * Loads a turn and builds the request of its next step. Returns the stored outcome if an earlier attempt finished the
- * step, `compact` if earlier turns must be summarised first, and what is needed if the call does not fit into the session's budget.
+ * Loads a turn and prepares the model call of its next step. A step that makes no call now has a result instead: its stored
+ * outcome if an earlier attempt has finished it, `compact` if earlier turns must be summarised first, `budget` if the call
+ * does not fit into the session's budget.
  * @throws TurnEndedError, or ApplicationFailure `context_too_long`
  */
 export async function prepareCall(
   deps: ActivityDeps,
   { turnId, sessionId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
-): Promise<
-  PreparedCall | (Pick<PreparedCall, 'permissions' | 'mayAsk'> & { stored: StepOutcome }) | 'compact' | BudgetReached
-> {
-  const loaded = await loadConversation(
-    deps.db,
-    turnId,
-    sessionId === undefined ? null : deps.conversations.find(sessionId),
-  );
+): Promise<PreparedCall | StepResult> {
+  const known = sessionId === undefined ? null : deps.conversations.find(sessionId);
+  const loaded = await loadConversation(deps.db, turnId, known);
   const { turn } = loaded;
   const tools = offerTools(loaded, deferralLimits(deps, turn));
-  const { offered } = tools;
-  const permissions = permissionsOf(turn, offered);
+  const offer: Offer = { permissions: permissionsOf(turn, tools.offered), mayAsk: mayElicit(turn.toolsets) };
+
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
   const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
-  const mayAsk = mayElicit(turn.toolsets);
-  if (stored !== null) return { stored, permissions, mayAsk };
+  if (stored !== null) return withOfferedNames(offer, stored);
   if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
+
   const model = deps.models.getOrFail(turn.modelId);
   const options = {
     entry: model.entry,
@@ -98,23 +98,33 @@ export async function prepareCall(
     outputWithin: budgetOf(turn, model),
   };
   const built = await sendFor(turn.projectId, () => buildRequest(deps, loaded, options, signal));
-  if (built === 'compact') return built;
-  if ('tooDear' in built) return budgetReached(turn, model, built.tooDear);
+  if (built.kind === 'compact') return built;
+  if (built.kind === 'too_dear') return budgetReached(turn, model, built.tokens);
   return {
+    kind: 'call',
     projectId: turn.projectId,
     model,
     retrySeconds: retrySecondsOf(deps, turn),
     request: new PendingRequest(built.request, built.tokens),
     estimated: built.estimated,
-    permissions,
+    ...offer,
     hasTools: turn.hasTools,
-    mayAsk,
     callOf: built.callOf,
     toolUseIds: toolUseIds(built.request.messages),
     output: outputPlanOf(loaded),
     steering: { mayWait: turn.hasWaiting, ids: built.steering },
     loaded: built.loaded,
   };
+}
+
+/** What the turn offers, for the outcome of its calls. */
+type Offer = Pick<PreparedCall, 'permissions' | 'mayAsk'>;
+
+/** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
+export function withOfferedNames({ permissions, mayAsk }: Offer, outcome: StepOutcome): CallOutcome {
+  if (outcome.kind !== 'tools') return outcome;
+  const tools = outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL));
+  return { ...outcome, tools, ...(mayAsk && { mayAsk }) };
 }
 
 /** What a request needs to know of the turn's tools. */

@@ -9,16 +9,20 @@ import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
 import { sendFor } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
-import { prepareCall, type PreparedCall, type StepInput } from './prepare-call.js';
+import { prepareCall, withOfferedNames, type PreparedCall, type StepInput } from './prepare-call.js';
 import { readOutput } from './read-output.js';
 import { storeWithRetries } from './run-activity.js';
-import type { CallOutcome, StepResult } from './turn-activities.js';
+import type { StepResult } from './turn-activities.js';
 
-/** Name reported to Temporal for a tool the turn does not offer. */
-const UNKNOWN_TOOL = '(unknown)';
-/** Factor applied to our token estimate each time the API still rejects the request as too long, and its limit. */
-const UNDERCOUNT_STEP = 1.5;
-const MAX_UNDERCOUNT = 3;
+/** Factors applied to our token estimate: the next one each time the API still rejects the request as too long. */
+const UNDERCOUNTS = [1, 1.5, 2.25];
+
+/** The API has rejected a request as too long. */
+interface TooLong {
+  kind: 'too_long';
+  estimated: number;
+  error: unknown;
+}
 
 /**
  * One step of a turn: calls the model, streams its answer, stores the outcome. If the step is stored already, returns its
@@ -30,42 +34,50 @@ export async function runStep(
   signal: AbortSignal,
   task: ActivityTask,
 ): Promise<StepResult> {
-  const { turnId, step } = input;
-  let refused: { estimated: number; error: unknown } | null = null;
-  for (let undercount = 1; ; undercount *= UNDERCOUNT_STEP) {
-    if (refused !== null && undercount > MAX_UNDERCOUNT) throw refused.error;
-    const prepared = await prepareCall(deps, { ...input, undercount }, signal);
-    if (prepared === 'compact') return { kind: 'compact' };
-    if ('kind' in prepared) return prepared;
-    if ('stored' in prepared) return withOfferedNames(prepared, prepared.stored);
-    if (refused !== null && prepared.estimated >= refused.estimated) continue;
+  let refused: TooLong | null = null;
+  for (const undercount of UNDERCOUNTS) {
+    const result: StepResult | TooLong = await makeCall(deps, { ...input, undercount }, refused, signal, task);
+    if (result.kind !== 'too_long') return result;
+    refused = result;
+  }
+  throw refused!.error;
+}
+
+/** Builds the request and sends it, unless it is no shorter than the one that the API has refused. */
+async function makeCall(
+  deps: ActivityDeps,
+  input: StepInput,
+  refused: TooLong | null,
+  signal: AbortSignal,
+  task: ActivityTask,
+): Promise<StepResult | TooLong> {
+  for (;;) {
+    const prepared = await prepareCall(deps, input, signal);
+    if (prepared.kind !== 'call') return prepared;
+    if (refused !== null && prepared.estimated >= refused.estimated) return refused;
     try {
-      await prepared.model.authorize();
-      const call = await beginModelCall(deps, turnId, step, task, prepared.model.called, prepared.steering);
-      const { conversation, bytes } = prepared.loaded!;
-      deps.conversations.keep(call, conversation.turns, bytes);
-      prepared.loaded = null;
+      const call = await beginCall(deps, input, prepared, task);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
+      if (isTooLong(error)) return { kind: 'too_long', estimated: prepared.estimated, error };
       // The request lacks a message, or has one that was withdrawn: it is built again.
-      if (error instanceof SteeringChangedError) {
-        undercount /= UNDERCOUNT_STEP;
-        continue;
-      }
-      if (!isTooLong(error)) throw error;
-      refused = { estimated: prepared.estimated, error };
+      if (!(error instanceof SteeringChangedError)) throw error;
     }
   }
 }
 
-/** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
-function withOfferedNames(
-  { permissions, mayAsk }: Pick<PreparedCall, 'permissions' | 'mayAsk'>,
-  outcome: StepOutcome,
-): CallOutcome {
-  if (outcome.kind !== 'tools') return outcome;
-  const tools = outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL));
-  return { ...outcome, tools, ...(mayAsk && { mayAsk }) };
+async function beginCall(
+  deps: ActivityDeps,
+  { turnId, step }: StepInput,
+  prepared: PreparedCall,
+  task: ActivityTask,
+): Promise<ModelCall> {
+  await prepared.model.authorize();
+  const call = await beginModelCall(deps, turnId, step, task, prepared.model.called, prepared.steering);
+  const { conversation, bytes } = prepared.loaded!;
+  deps.conversations.keep(call, conversation.turns, bytes);
+  prepared.loaded = null;
+  return call;
 }
 
 async function callAndStore(

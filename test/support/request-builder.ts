@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { buildRequest, type BuiltRequest } from '../../activities/prompt/build-request.js';
+import { buildRequest, type BuildResult } from '../../activities/prompt/build-request.js';
 import { offerTools } from '../../activities/tools/offered-tools.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import { loadConversation } from '../../src/steps/conversation.js';
@@ -16,7 +16,7 @@ import { TEST_MODEL } from './config.js';
 export interface RequestBuilder {
   db: DataSource;
   files: TestStorage;
-  build(turnId: string, model?: Partial<ModelEntry>): Promise<BuiltRequest | 'compact' | { tooDear: number }>;
+  build(turnId: string, model?: Partial<ModelEntry>): Promise<BuildResult>;
   close(): Promise<void>;
 }
 
@@ -38,9 +38,7 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const countTokens = async (): Promise<null> => null;
       const options = { entry, ...tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };
       const built = await buildRequest(deps, loaded, options, new AbortController().signal);
-      return built === 'compact' || 'tooDear' in built
-        ? built
-        : { ...built, request: await withMedia(built.request, files) };
+      return built.kind === 'request' ? { ...built, request: await withMedia(built.request, files) } : built;
     },
     async close() {
       await db.destroy();
