@@ -8,29 +8,29 @@ const LIMIT_REACHED = 'ConcurrencyLimitReached';
  * slot before it begins, and Temporal retries it later. So tools or receivers that hang cannot use up all slots.
  */
 export class ConcurrencyLimit {
-  /** For work that has begun, gave its place back and takes one again. */
-  readonly places: FairQueue;
+  /** For work that has begun, gave its slot back and takes one again. */
+  readonly queue: FairQueue;
 
   constructor(slots: { perProject: number; total?: number }) {
-    this.places = new FairQueue(slots);
+    this.queue = new FairQueue(slots);
   }
 
   /**
-   * Takes one of the project's places, which the caller frees.
+   * Takes one of the project’s slots, which the caller frees.
    * @throws ApplicationFailure `ConcurrencyLimitReached`, retryable: the work did not start
    */
   begin(projectId: string): void {
-    if (this.places.tryTake(projectId)) return;
+    if (this.queue.tryTake(projectId)) return;
     throw ApplicationFailure.retryable('The concurrency limit of this worker is reached.', LIMIT_REACHED);
   }
 
-  /** Runs the work in one of the project's places. @throws as `begin` */
+  /** Runs the work in one of the project’s slots. @throws as `begin` */
   async within<T>(projectId: string, work: () => Promise<T>): Promise<T> {
     this.begin(projectId);
     try {
       return await work();
     } finally {
-      this.places.free(projectId);
+      this.queue.free(projectId);
     }
   }
 }

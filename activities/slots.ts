@@ -8,10 +8,10 @@ const ANY_PROJECT = '';
  * that go on after a person's answer take slots too.
  */
 export class Slots {
-  readonly places: FairQueue;
+  readonly queue: FairQueue;
 
   constructor(private readonly total: number) {
-    this.places = new FairQueue({ total });
+    this.queue = new FairQueue({ total });
   }
 
   /**
@@ -19,12 +19,12 @@ export class Slots {
    * @throws the signal's reason
    */
   async within<T>(projectOf: () => Promise<string>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const projectId = this.places.used < this.total ? ANY_PROJECT : await projectOf();
-    await this.places.take(projectId, signal);
+    const projectId = this.queue.used < this.total ? ANY_PROJECT : await projectOf();
+    await this.queue.take(projectId, signal);
     try {
       return await work();
     } finally {
-      this.places.free(projectId);
+      this.queue.free(projectId);
     }
   }
 }

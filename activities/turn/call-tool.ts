@@ -3,7 +3,7 @@ import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from '.
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { notAuthorized, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
-import { CallPlaces } from '../call-places.js';
+import { withCallSlots, type CallSlots } from '../call-slots.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
 import { runnableTools, type RunnableTool } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
@@ -23,6 +23,20 @@ import type { TurnActivities } from './turn-activities.js';
 /** For the last statements of a call after the grace of its worker; the worker ends 3 s after it. */
 const LAST_STORE_MS = 2000;
 
+/** A tool call, and the attempt of the activity that makes it. */
+interface Run {
+  deps: ActivityDeps;
+  turn: TurnContext;
+  call: ToolCallRow;
+  tool: RunnableTool | undefined;
+  attempt: Attempt;
+  signal: AbortSignal;
+  /** The workflow knows how to wait for an authorization. */
+  mayWait: boolean;
+}
+
+type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
+
 /**
  * Runs one tool call of a step, at most once: `started` is recorded before the call is sent. A retry that finds `started`
  * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls") and the call has not
@@ -33,103 +47,119 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
-      const openTask = () => ({ kind: 'task', ...serverOf(deps, turn, call) }) as const;
-      if (call.state === 'task') return openTask();
+      const run: Run = { deps, turn, call, tool: findTool(deps, turn, call), attempt, signal, mayWait };
+      if (call.state === 'task') return taskOf(run);
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
-      if (call.action !== null && call.action.state !== 'allowed') {
-        await storeUnrunCall(deps, call);
-        return;
-      }
-      if (call.authorization?.state === 'denied' || call.authorization?.state === 'expired') {
-        await storeUnrunCall(deps, call);
-        return;
-      }
-      const serverId = await unauthorizedServer(deps, turn, call);
-      if (serverId !== null) {
-        if (mayWait) return waitForAuthorization(deps, { ...call, state: 'pending' }, serverId);
-        // Its workflow was started by a build that does not know this wait.
-        await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
-        await storeWithRetries(
-          () => storeToolResult(deps, { ...call, state: 'started' }, notAuthorized(call.name)),
-          signal,
-        );
-        return;
-      }
-      return withPlaces(deps, limit, turn.projectId, signal, async (places) => {
-        const loadRemaining = async (): Promise<number> => remainingMs(deps, await loadRunningMs(deps.db, turnId));
-        const clock = call.mayAsk ? new TurnClock(await loadRemaining()) : null;
-        const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, signal);
-        const stored = await resultOf(deps, turn, call, attempt, signal, clock, places)
-          .catch((error: unknown) => endedByRestart(deps, call, attempt, error))
-          .finally(() => clock?.stop());
-        if (stored !== 'stored' && 'unauthorized' in stored) {
-          if (call.mayAsk) await store(() => closeElicitations(deps, turnId, call, 'withdrawn'));
-          if (mayWait)
-            return store(() => waitForAuthorization(deps, { ...call, state: 'started' }, stored.unauthorized));
-          await store(() => storeToolResult(deps, call, notAuthorized(call.name)));
-        } else if (stored !== 'stored') {
-          if (call.mayAsk) await store(() => closeElicitations(deps, turnId, call, 'withdrawn'));
-          if ('task' in stored) {
-            await keepTask(deps, call, stored.task, attempt.task, store);
-            return openTask();
-          }
-          await store(() => storeToolResult(deps, call, stored));
-        }
-        return clock === null ? undefined : { kind: 'done' as const, remainingMs: await loadRemaining() };
-      });
+      if (mustNotRun(call)) return storeUnrunCall(deps, call).then(() => undefined);
+      const serverId = await unauthorizedServer(run);
+      if (serverId !== null) return stopBeforeCall(run, serverId);
+      return withCallSlots(deps, limit, turn.projectId, signal, (slots) =>
+        call.mayAsk ? callAsking(run, slots) : callPlain(run),
+      );
     });
 }
 
+/** The call was answered by a client, denied, or has expired. */
+function mustNotRun({ action, authorization }: ToolCallRow): boolean {
+  if (action !== null && action.state !== 'allowed') return true;
+  return authorization?.state === 'denied' || authorization?.state === 'expired';
+}
+
+/** Runs a call whose server asks no questions. */
+async function callPlain(run: Run): Promise<Outcome> {
+  const { deps, turn, call, tool, signal } = run;
+  const result = (await mayStart(run)) ? await runTool(deps, turn, call, tool, signal) : outcomeUnknown(call.name);
+  return storeOutcome(run, result);
+}
+
+/**
+ * Runs a call whose server may ask a person. While a question is open, no clock runs and the call holds no slot. Returns
+ * what is left of the turn's time.
+ */
+async function callAsking(run: Run, slots: CallSlots): Promise<Outcome> {
+  const { deps, turn, call, signal } = run;
+  const loadRemaining = async (): Promise<number> => remainingMs(deps, await loadRunningMs(deps.db, turn.id));
+  const clock = new TurnClock(await loadRemaining());
+  const result = await runAsking(run, slots, clock)
+    .catch((error: unknown) => endedByRestart(run, error))
+    .finally(() => clock.stop());
+  if (result !== 'stored') {
+    await storeWithRetries(() => closeElicitations(deps, turn.id, call, 'withdrawn'), signal);
+    const open = await storeOutcome(run, result);
+    if (open !== undefined) return open;
+  }
+  return { kind: 'done', remainingMs: await loadRemaining() };
+}
+
+async function runAsking(run: Run, slots: CallSlots, clock: TurnClock): ReturnType<typeof runTool> {
+  const { deps, turn, call, tool, attempt, signal } = run;
+  if (call.state === 'started') {
+    await storeWithRetries(() => closeElicitations(deps, turn.id, call, 'lost'), signal);
+  }
+  if (!(await mayStart(run))) return outcomeUnknown(call.name);
+  const bounded = AbortSignal.any([signal, clock.signal]);
+  return runTool(deps, turn, call, tool, bounded, (hold) => {
+    const holdAll = (): (() => void) => {
+      const releases = [hold(), clock.hold(), attempt.rest()];
+      return () => releases.forEach((release) => release());
+    };
+    const wait = new CallWait(deps, { ...call, projectId: turn.projectId }, slots, holdAll);
+    return askPerson(deps, call, turn.toolsets, wait, bounded);
+  });
+}
+
+/** Records the start of the call. Returns false if an earlier attempt has sent it and it must not be sent again. */
+async function mayStart({ deps, call, tool, attempt, signal }: Run): Promise<boolean> {
+  const mayRepeat = tool?.repeatable === true && attempt.lostWorkers < MAX_LOST_WORKERS;
+  if (call.state === 'started' && !mayRepeat) return false;
+  await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
+  return true;
+}
+
+/** Stores what the call came to. Returns what it waits for, if it has no result yet. */
+async function storeOutcome(run: Run, result: Awaited<ReturnType<typeof runTool>>): Promise<Outcome> {
+  const { deps, call, attempt, signal } = run;
+  const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, signal);
+  if ('task' in result) {
+    await keepTask(deps, call, result.task, attempt.task, store);
+    return taskOf(run);
+  }
+  if ('unauthorized' in result && run.mayWait) {
+    await store(() => planAuthorization(deps, { ...call, state: 'started' }, result.unauthorized));
+    return { kind: 'authorization' };
+  }
+  await store(() => storeToolResult(deps, call, 'unauthorized' in result ? notAuthorized(call.name) : result));
+  return undefined;
+}
+
+/** Has a call wait until the session's user has authorized its server. */
+async function stopBeforeCall(run: Run, serverId: string): Promise<Outcome> {
+  const { deps, call, attempt, signal } = run;
+  if (run.mayWait) {
+    await planAuthorization(deps, { ...call, state: 'pending' }, serverId);
+    return { kind: 'authorization' };
+  }
+  // Its workflow was started by a build that does not know this wait.
+  await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
+  await storeWithRetries(() => storeToolResult(deps, call, notAuthorized(call.name)), signal);
+  return undefined;
+}
+
 /** The server of a call that the session's user has to authorize first; null if the call may run. */
-async function unauthorizedServer(deps: ActivityDeps, turn: TurnContext, call: ToolCallRow): Promise<string | null> {
+async function unauthorizedServer({ deps, turn, call, tool }: Run): Promise<string | null> {
   if (call.state !== 'pending' || !turn.servers.some(({ asUser }) => asUser)) return null;
-  const { serverId } = serverOf(deps, turn, call);
+  const serverId = serverOf(tool);
   if (!turn.servers.some(({ id, asUser }) => id === serverId && asUser)) return null;
   const [server] = await findTurnServers(deps.db, turn.id, [serverId!]);
   return server?.user_credential === null ? server.id : null;
-}
-
-async function waitForAuthorization(
-  deps: ActivityDeps,
-  call: ToolCallRow & { state: 'pending' | 'started' },
-  serverId: string,
-): Promise<{ kind: 'authorization' }> {
-  await planAuthorization(deps, call, serverId);
-  return { kind: 'authorization' };
-}
-
-/** Runs a call in a place of its project's tools and of the worker. */
-async function withPlaces<T>(
-  { slots, activitySlots }: ActivityDeps,
-  limit: ConcurrencyLimit,
-  projectId: string,
-  signal: AbortSignal,
-  work: (places: CallPlaces) => Promise<T>,
-): Promise<T> {
-  limit.begin(projectId);
-  await slots.places.take(projectId, signal).catch((error: unknown) => {
-    limit.places.free(projectId);
-    throw error;
-  });
-  const places = new CallPlaces(projectId, { queues: [limit.places, slots.places], activitySlots });
-  try {
-    return await work(places);
-  } finally {
-    places.close();
-  }
 }
 
 /**
  * Stores the result of a call that waited for a person when the grace of its worker ended: here it is known that a restart
  * ended it. Any other error is thrown.
  */
-async function endedByRestart(
-  deps: ActivityDeps,
-  call: ToolCallRow,
-  { isWorkerStopping }: Attempt,
-  error: unknown,
-): Promise<'stored'> {
-  if (!call.mayAsk || !isWorkerStopping()) throw error;
+async function endedByRestart({ deps, call, attempt }: Run, error: unknown): Promise<'stored'> {
+  if (!attempt.isWorkerStopping()) throw error;
   const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, AbortSignal.timeout(LAST_STORE_MS));
   if ((await store(() => closeElicitations(deps, call.turnId, call, 'lost'))) === 0) throw error;
   await store(() => storeToolResult(deps, call, restarted(call.name)));
@@ -140,35 +170,11 @@ function findTool(deps: ActivityDeps, turn: TurnContext, call: ToolCallRow): Run
   return runnableTools(turn, deferralLimits(deps, turn)).runnable.find(({ tool: { name } }) => name === call.name);
 }
 
-function serverOf(deps: ActivityDeps, turn: TurnContext, call: ToolCallRow): { serverId?: string } {
-  const found = findTool(deps, turn, call);
-  return found?.kind === 'mcp' ? { serverId: found.tool.serverId } : {};
+function serverOf(tool: RunnableTool | undefined): string | undefined {
+  return tool?.kind === 'mcp' ? tool.tool.serverId : undefined;
 }
 
-async function resultOf(
-  deps: ActivityDeps,
-  turn: TurnContext,
-  call: ToolCallRow,
-  { task, lostWorkers, rest }: Attempt,
-  signal: AbortSignal,
-  clock: TurnClock | null,
-  places: CallPlaces,
-): ReturnType<typeof runTool> {
-  const tool = findTool(deps, turn, call);
-  const mayRepeat = tool?.repeatable === true && lostWorkers < MAX_LOST_WORKERS;
-  if (call.state === 'started' && call.mayAsk) {
-    await storeWithRetries(() => closeElicitations(deps, call.turnId, call, 'lost'), signal);
-  }
-  if (call.state === 'started' && !mayRepeat) return outcomeUnknown(call.name);
-  await storeWithRetries(() => startToolCall(deps, call, task), signal);
-  if (clock === null) return runTool(deps, turn, call, tool, signal);
-  const bounded = AbortSignal.any([signal, clock.signal]);
-  return runTool(deps, turn, call, tool, bounded, (hold) => {
-    const holdAll = (): (() => void) => {
-      const releases = [hold(), clock.hold(), rest()];
-      return () => releases.forEach((release) => release());
-    };
-    const wait = new CallWait(deps, { ...call, projectId: turn.projectId }, places, holdAll);
-    return askPerson(deps, call, turn.toolsets, wait, bounded);
-  });
+function taskOf({ tool }: Run): Outcome {
+  const serverId = serverOf(tool);
+  return { kind: 'task', ...(serverId !== undefined && { serverId }) };
 }

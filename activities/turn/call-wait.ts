@@ -1,6 +1,6 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { CallPlace } from '../../src/turns/facts.js';
-import type { CallPlaces } from '../call-places.js';
+import type { CallSlots } from '../call-slots.js';
 import type { ActivityDeps } from '../deps.js';
 import { showAsking } from './show-asking.js';
 
@@ -20,7 +20,7 @@ export class CallWait {
   constructor(
     private readonly deps: Pick<ActivityDeps, 'waitingCalls' | 'workflows' | 'log'>,
     private readonly call: WaitingCall,
-    private readonly places: Pick<CallPlaces, 'pause' | 'resume'>,
+    private readonly slots: Pick<CallSlots, 'pause' | 'resume'>,
     /** Stops the time limits of the call until the returned function runs. */
     private readonly hold: () => () => void,
   ) {}
@@ -44,7 +44,7 @@ export class CallWait {
     const release = this.hold();
     this.#open += 1;
     if (this.#open === 1) {
-      this.places.pause();
+      this.slots.pause();
       this.#show(true);
     }
     return async (signal) => {
@@ -52,7 +52,7 @@ export class CallWait {
       try {
         if (this.#open > 0) return;
         this.#show(false);
-        await this.places.resume(signal);
+        await this.slots.resume(signal);
       } finally {
         release();
       }

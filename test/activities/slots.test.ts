@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ActivitySlots } from '../../activities/activity-slots.js';
-import { CallPlaces } from '../../activities/call-places.js';
+import { CallSlots } from '../../activities/call-slots.js';
 import { ConcurrencyLimit } from '../../activities/concurrency-limit.js';
 import { FairQueue } from '../../src/platform/fair-queue.js';
 import { Slots } from '../../activities/slots.js';
@@ -11,7 +11,7 @@ const forever = new AbortController().signal;
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const context = {} as Parameters<ActivitySlots['reserveSlot']>[0];
 
-describe('places that projects share', () => {
+describe('slots that projects share', () => {
   it('go to the lines of the projects in turn, in each line to who came first', async () => {
     const queue = new FairQueue({ total: 1 });
     await queue.take('a', forever);
@@ -74,10 +74,10 @@ describe('the slots of a process', () => {
       async () => void (hasBegun = true),
     );
     await settled();
-    expect([slots.places.used, hasBegun]).to.deep.equal([1, false]);
+    expect([slots.queue.used, hasBegun]).to.deep.equal([1, false]);
     end();
     await Promise.all([running, next]);
-    expect([slots.places.used, hasBegun]).to.deep.equal([0, true]);
+    expect([slots.queue.used, hasBegun]).to.deep.equal([0, true]);
   });
 });
 
@@ -106,7 +106,7 @@ describe('the slots that Temporal may use', () => {
   });
 });
 
-describe('the places of a call that waits for a person', () => {
+describe('the slots of a call that waits for a person', () => {
   const start = (project = 'a') => {
     const [limit, slots, activitySlots] = [
       new ConcurrencyLimit({ perProject: 1, total: 1 }),
@@ -114,50 +114,50 @@ describe('the places of a call that waits for a person', () => {
       new ActivitySlots(1),
     ];
     limit.begin(project);
-    expect(slots.places.tryTake(project)).to.equal(true);
+    expect(slots.queue.tryTake(project)).to.equal(true);
     expect(activitySlots.tryReserveSlot()).to.not.equal(null);
-    const places = new CallPlaces(project, { queues: [limit.places, slots.places], activitySlots });
-    const used = (): number[] => [limit.places.used, slots.places.used];
-    return { limit, slots, activitySlots, places, used };
+    const callSlots = new CallSlots(project, { queues: [limit.queue, slots.queue], activitySlots });
+    const used = (): number[] => [limit.queue.used, slots.queue.used];
+    return { limit, slots, activitySlots, callSlots, used };
   };
 
   it('are free for others meanwhile, and taken again to go on', async () => {
-    const { limit, activitySlots, places, used } = start();
+    const { limit, activitySlots, callSlots, used } = start();
     expect(() => limit.begin('b')).to.throw('The concurrency limit of this worker is reached');
-    places.pause();
+    callSlots.pause();
     expect(used()).to.deep.equal([0, 0]);
     expect(activitySlots.tryReserveSlot()).to.not.equal(null);
     limit.begin('b');
     let goesOn = false;
-    const resumed = places.resume(forever).then(() => (goesOn = true));
+    const resumed = callSlots.resume(forever).then(() => (goesOn = true));
     await settled();
     expect(goesOn, 'while another has the place').to.equal(false);
-    limit.places.free('b');
+    limit.queue.free('b');
     await resumed;
     expect(used()).to.deep.equal([1, 1]);
-    places.close();
-    places.close();
+    callSlots.close();
+    callSlots.close();
     expect(used()).to.deep.equal([0, 0]);
     activitySlots.releaseSlot({});
     expect(activitySlots.tryReserveSlot(), 'as many as at first').to.equal(null);
   });
 
   it('are not taken by a call that waits again, was cancelled or has ended', async () => {
-    const { limit, places, used } = start();
-    places.pause();
+    const { limit, callSlots, used } = start();
+    callSlots.pause();
     limit.begin('b');
-    const first = places.resume(forever);
-    places.pause();
+    const first = callSlots.resume(forever);
+    callSlots.pause();
     await first;
     const stop = new AbortController();
-    const second = places.resume(stop.signal).catch((error: unknown) => error);
+    const second = callSlots.resume(stop.signal).catch((error: unknown) => error);
     await settled();
     stop.abort(new Error('cancelled'));
     expect(await second).to.have.property('message', 'cancelled');
-    places.pause();
-    const third = places.resume(forever);
-    places.close();
-    limit.places.free('b');
+    callSlots.pause();
+    const third = callSlots.resume(forever);
+    callSlots.close();
+    limit.queue.free('b');
     await third;
     expect(used()).to.deep.equal([0, 0]);
   });
@@ -166,11 +166,11 @@ describe('the places of a call that waits for a person', () => {
     const log: string[] = [];
     const workflows = { signalAsking: () => Promise.resolve() } as unknown as ActivityDeps['workflows'];
     const deps = { waitingCalls: new FairQueue({ perProject: 1 }), workflows, log: {} as ActivityDeps['log'] };
-    const places = { pause: () => void log.push('pause'), resume: async () => void log.push('resume') };
+    const callSlots = { pause: () => void log.push('pause'), resume: async () => void log.push('resume') };
     const hold = (): (() => void) => (log.push('hold'), () => void log.push('release'));
     const place = { turnId: 't', step: 1, index: 0 };
-    const wait = new CallWait(deps, { ...place, projectId: 'a' }, places, hold);
-    const other = new CallWait(deps, { ...place, projectId: 'a' }, places, hold);
+    const wait = new CallWait(deps, { ...place, projectId: 'a' }, callSlots, hold);
+    const other = new CallWait(deps, { ...place, projectId: 'a' }, callSlots, hold);
     const [leave, leaveSecond] = [wait.ask(), wait.ask()];
     expect(() => other.ask())
       .to.throw('calls that wait for a person')

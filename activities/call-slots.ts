@@ -1,30 +1,56 @@
 import type { ActivitySlots } from './activity-slots.js';
+import type { ConcurrencyLimit } from './concurrency-limit.js';
+import type { ActivityDeps } from './deps.js';
 import type { FairQueue } from '../src/platform/fair-queue.js';
 
-interface Queues {
-  /** Places in the tools' share of the worker, and in its slots: a call needs both. */
+interface Needed {
+  /** One slot of the tools' share of the worker, and one of all its slots: a call needs both. */
   queues: readonly FairQueue[];
   activitySlots: Pick<ActivitySlots, 'countWaiting'>;
 }
 
 /**
- * The places of a tool call, which it holds at first. It gives them back while it waits for a person, and takes places again
+ * Runs a tool call in a slot of its project's tools and one of the worker.
+ * @throws as `ConcurrencyLimit.begin`, or the signal's reason
+ */
+export async function withCallSlots<T>(
+  { slots, activitySlots }: Pick<ActivityDeps, 'slots' | 'activitySlots'>,
+  limit: ConcurrencyLimit,
+  projectId: string,
+  signal: AbortSignal,
+  work: (callSlots: CallSlots) => Promise<T>,
+): Promise<T> {
+  limit.begin(projectId);
+  await slots.queue.take(projectId, signal).catch((error: unknown) => {
+    limit.queue.free(projectId);
+    throw error;
+  });
+  const callSlots = new CallSlots(projectId, { queues: [limit.queue, slots.queue], activitySlots });
+  try {
+    return await work(callSlots);
+  } finally {
+    callSlots.close();
+  }
+}
+
+/**
+ * The slots of a tool call, which it holds at first. It gives them back while it waits for a person, and takes slots again
  * to go on: then it waits for them rather than failing.
  */
-export class CallPlaces {
+export class CallSlots {
   #isHeld = true;
   #isPaused = false;
   #taking: { done: Promise<void>; stop: AbortController } | null = null;
 
   constructor(
     private readonly projectId: string,
-    private readonly places: Queues,
+    private readonly needed: Needed,
   ) {}
 
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    this.places.activitySlots.countWaiting(1);
+    this.needed.activitySlots.countWaiting(1);
     this.#taking?.stop.abort(new Error('the call waits again'));
     this.#free();
   }
@@ -50,7 +76,7 @@ export class CallPlaces {
 
   /** The call has ended. */
   close(): void {
-    if (this.#isPaused) this.places.activitySlots.countWaiting(-1);
+    if (this.#isPaused) this.needed.activitySlots.countWaiting(-1);
     this.#isPaused = false;
     this.#taking?.stop.abort(new Error('the call has ended'));
     this.#free();
@@ -60,7 +86,7 @@ export class CallPlaces {
     await before?.catch(() => undefined);
     const taken: FairQueue[] = [];
     try {
-      for (const queue of this.places.queues) {
+      for (const queue of this.needed.queues) {
         await queue.take(this.projectId, signal);
         taken.push(queue);
       }
@@ -70,13 +96,13 @@ export class CallPlaces {
       for (const queue of taken) queue.free(this.projectId);
       throw error;
     } finally {
-      this.places.activitySlots.countWaiting(-1);
+      this.needed.activitySlots.countWaiting(-1);
     }
   }
 
   #free(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    for (const queue of this.places.queues) queue.free(this.projectId);
+    for (const queue of this.needed.queues) queue.free(this.projectId);
   }
 }
