@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
-import { openActionsOf, parseActions } from '../sessions/required-actions.js';
+import { OPEN_ACTIONS, parseActions } from '../sessions/required-actions.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import type { CallPlace } from '../turns/facts.js';
 
@@ -13,7 +13,7 @@ export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | '
 export async function requiresAction(tx: EntityManager, turnId: string): Promise<NewEvent[]> {
   const [row] = await runSql<{ actions: string }>(
     tx,
-    sql`SELECT ${rawSql(openActionsOf('turns.id'))}::text AS actions FROM turns WHERE id = ${turnId}`,
+    sql`SELECT ${rawSql(OPEN_ACTIONS)}::text AS actions FROM turns t WHERE id = ${turnId}`,
   );
   const actions = parseActions(row!.actions);
   return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];

@@ -4,7 +4,7 @@ import type { Db } from '../db/transaction.js';
 import { OPEN_STATES } from '../db/turn-states.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import type { Metadata } from './metadata.js';
-import { WAITS, waitsForAnswer } from './required-actions.js';
+import { waitsForAnswer } from './required-actions.js';
 import { COLUMNS, sessionsOf, type Session } from './store.js';
 
 /** `open`: a turn is queued or running; `idle`: there was no turn yet; else the state in which the last turn ended. */
@@ -115,7 +115,7 @@ function addStates(query: SelectQueryBuilder<object>, state?: ListedState): void
 function addFilter(query: SelectQueryBuilder<object>, filter: SessionFilter, createdAt: string): void {
   const { requiresAction, createdAfter, createdBefore, metadata = {}, text } = filter;
   if (requiresAction === true) query.andWhere(`r.id = ANY(ARRAY(${WAITING_SESSIONS}))`);
-  if (requiresAction === false) query.andWhere(`NOT ${WAITS}`);
+  if (requiresAction === false) query.andWhere(`NOT ${waitsForAnswer('r.last_turn_id')}`);
   if (createdAfter !== undefined) query.andWhere(`${createdAt} > CAST(:createdAfter AS timestamptz)`, { createdAfter });
   if (createdBefore !== undefined)
     query.andWhere(`${createdAt} < CAST(:createdBefore AS timestamptz)`, { createdBefore });

@@ -2,51 +2,46 @@ import type { FromSchema } from 'json-schema-to-ts';
 import type { Db } from '../db/transaction.js';
 import type { requiredAction } from '../events/required-action.js';
 import { ServiceError } from '../platform/errors.js';
-import { spentBy } from './cost.js';
+import { SPENT } from './budget.js';
 import { parseExact } from '../platform/exact-json.js';
 
 export type RequiredAction = FromSchema<typeof requiredAction>;
 /** Kind of answer: a person's decision, or the result of a tool that the client runs. */
 export type ActionKind = Exclude<RequiredAction['type'], 'elicitation' | 'budget' | 'mcp_authorization'>;
 
+const ISO_TIME = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
+
 /**
- * SQL for the JSON array of a turn's open actions: calls that wait for an answer in their order, then questions of servers;
- * or the budget that the next model call does not fit into.
- * `turn` is an SQL expression for its id.
+ * The open actions of a turn `t` as a JSON array: calls that wait for an answer in their order, then questions of servers; or
+ * the budget that the next model call does not fit into.
  */
-export function openActionsOf(turn: string): string {
-  return `(SELECT coalesce(json_agg(action ORDER BY step, index, place), '[]') FROM (
+export const OPEN_ACTIONS = `(SELECT coalesce(json_agg(action ORDER BY step, index, place), '[]') FROM (
       SELECT a.step, a.index, '' AS place, json_build_object('type', a.kind, 'tool_use_id', a.tool_use_id, 'name', c.name,
-        'input', c.input, 'expires_at', ${timestamp('a.expires_at')}) AS action
+        'input', c.input, 'expires_at', to_char(a.expires_at AT TIME ZONE 'UTC', ${ISO_TIME})) AS action
       FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
-      WHERE a.turn_id = ${turn} AND a.state = 'open'
+      WHERE a.turn_id = t.id AND a.state = 'open'
       UNION ALL
       SELECT w.step, w.index, '', json_build_object('type', 'mcp_authorization', 'tool_use_id', w.tool_use_id, 'name', c.name,
-        'input', c.input, 'mcp_server_id', w.mcp_server_id, 'expires_at', ${timestamp('w.expires_at')})
+        'input', c.input, 'mcp_server_id', w.mcp_server_id, 'expires_at', to_char(w.expires_at AT TIME ZONE 'UTC', ${ISO_TIME}))
       FROM authorization_waits w JOIN tool_calls c USING (turn_id, step, index)
-      WHERE w.turn_id = ${turn} AND w.state = 'open'
+      WHERE w.turn_id = t.id AND w.state = 'open'
       UNION ALL
       SELECT a.step, a.index, '', json_build_object('type', 'budget',
-        'spent', json_build_object('amount', trim_scale(${spentBy('paused')})::text,
+        'spent', json_build_object('amount', trim_scale((SELECT ${SPENT} FROM turns WHERE turns.id = a.turn_id))::text,
           'currency', owner.budget->'max_cost'->'currency'),
-        'max_cost', owner.budget->'max_cost', 'expires_at', ${timestamp('a.expires_at')})
-      FROM required_actions a JOIN turns AS paused ON paused.id = a.turn_id JOIN sessions AS owner ON owner.id = a.session_id
-      WHERE a.turn_id = ${turn} AND a.state = 'open' AND a.kind = 'budget'
+        'max_cost', owner.budget->'max_cost', 'expires_at', to_char(a.expires_at AT TIME ZONE 'UTC', ${ISO_TIME}))
+      FROM required_actions a JOIN sessions AS owner ON owner.id = a.session_id
+      WHERE a.turn_id = t.id AND a.state = 'open' AND a.kind = 'budget'
       UNION ALL
       SELECT e.step, e.index, e.id, CASE e.mode
         WHEN 'form' THEN json_build_object('type', 'elicitation', 'elicitation_id', e.id, 'tool_use_id', c.tool_use_id,
           'name', c.name, 'mode', e.mode, 'message', e.message, 'requested_schema', e.requested_schema,
-          'expires_at', ${timestamp('e.expires_at')})
+          'expires_at', to_char(e.expires_at AT TIME ZONE 'UTC', ${ISO_TIME}))
         ELSE json_build_object('type', 'elicitation', 'elicitation_id', e.id, 'tool_use_id', c.tool_use_id,
-          'name', c.name, 'mode', e.mode, 'message', e.message, 'url', e.url, 'expires_at', ${timestamp('e.expires_at')})
+          'name', c.name, 'mode', e.mode, 'message', e.message, 'url', e.url, 'expires_at', to_char(e.expires_at AT TIME ZONE 'UTC', ${ISO_TIME}))
         END
       FROM elicitations e JOIN tool_calls c USING (turn_id, step, index)
-      WHERE e.turn_id = ${turn} AND e.state = 'open') AS open_actions)`;
-}
-
-function timestamp(column: string): string {
-  return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
-}
+      WHERE e.turn_id = t.id AND e.state = 'open') AS open_actions)`;
 
 /** SQL that is true while a turn waits for an answer. `turn` is an SQL expression for its id. */
 export function waitsForAnswer(turn: string): string {
@@ -57,7 +52,7 @@ export function waitsForAnswer(turn: string): string {
 
 export async function loadRequiredActions(db: Db, sessionId: string): Promise<RequiredAction[]> {
   const [row] = await db.query<{ actions: string }[]>(
-    `SELECT ${openActionsOf('sessions.last_turn_id')}::text AS actions FROM sessions WHERE id = $1`,
+    `SELECT ${OPEN_ACTIONS}::text AS actions FROM sessions LEFT JOIN turns t ON t.id = last_turn_id WHERE sessions.id = $1`,
     [sessionId],
   );
   return row === undefined ? [] : parseActions(row.actions);
@@ -79,7 +74,3 @@ export function sessionRunning(actions: RequiredAction[]): ServiceError {
   const details = actions.length === 0 ? undefined : { required_actions: actions };
   return new ServiceError('session_running', `A turn of this session ${reason}`, details);
 }
-
-/** For queries of sessions `r` with their latest turn `t`. */
-export const OPEN_ACTIONS = openActionsOf('t.id');
-export const WAITS = waitsForAnswer('r.last_turn_id');

@@ -6,7 +6,6 @@ import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
-import { costOfSession } from './cost.js';
 import { OPEN_ACTIONS, waitsForAnswer } from './required-actions.js';
 
 export interface Session extends Omit<
@@ -29,7 +28,19 @@ export interface Session extends Omit<
   updated_at: string;
 }
 
-const COST = moneyJson(costOfSession('t', waitsForAnswer('t.id')), {
+/** Whether a turn `t` can be continued: it did not finish its work, and more of the same may help. */
+export const CONTINUABLE = `CASE t.state WHEN 'cancelled' THEN true
+  WHEN 'failed' THEN t.end_reason <> 'context_too_long'
+  WHEN 'completed' THEN t.end_reason = 'budget_reached' END`;
+/** A model call under way counts when it ends, when another one begins, or when the turn waits. */
+const COUNTED_CALLS = `(
+  SELECT coalesce(sum(a.cost), 0) FROM model_attempts a
+  WHERE a.turn_id = t.id AND a.currency = t.currency AND (a.ended_at IS NOT NULL
+    OR EXISTS (SELECT FROM model_attempts b WHERE b.turn_id = a.turn_id AND (b.position, b.attempt) > (a.position, a.attempt))
+    OR ${waitsForAnswer('t.id')}))`;
+/** What a session `r` cost: the turns before its latest one `t`, and that one. */
+const COST_SUM = `coalesce(t.cost_before + CASE WHEN t.ended_at IS NOT NULL THEN t.cost ELSE ${COUNTED_CALLS} END, 0)`;
+const COST = moneyJson(COST_SUM, {
   isUnpriced: 'coalesce(t.was_unpriced OR t.is_unpriced, false)',
   currency: 'coalesce(t.currency, r.currency)',
 });
@@ -39,7 +50,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
   return selectRows(query, {
     turn_state: 't.state',
     waiting: '(SELECT count(*)::integer FROM waiting_messages w WHERE w.session_id = r.id)',
-    continuable: `coalesce(${continuable('t')}, false)`,
+    continuable: `coalesce(${CONTINUABLE}, false)`,
     required_actions: OPEN_ACTIONS,
     cost: COST,
     updated_at: 'greatest(r.metadata_updated_at, t.transition_at)',
@@ -177,11 +188,4 @@ export async function softDeleteSession(tx: EntityManager, id: string): Promise<
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
   await runSql(tx, sql`DELETE FROM workspaces WHERE session_id = ${id}`);
   await softDelete(tx, SessionEntity, id);
-}
-
-/** SQL for whether a turn `t` can be continued: it did not finish its work, and more of the same may help. */
-export function continuable(t: string): string {
-  return `CASE ${t}.state WHEN 'cancelled' THEN true
-    WHEN 'failed' THEN ${t}.end_reason <> 'context_too_long'
-    WHEN 'completed' THEN ${t}.end_reason = 'budget_reached' END`;
 }

@@ -3,10 +3,9 @@ import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { McpToolset } from '../db/entities/sessions.js';
-import type { Budget } from '../sessions/budget.js';
+import { SPENT, type Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { findToolset } from '../mcp/toolsets.js';
-import { spentBy } from '../sessions/cost.js';
 import { TurnEndedError } from '../turns/errors.js';
 
 interface TurnServer {
@@ -41,22 +40,16 @@ export interface TurnContext extends Pick<
 }
 
 /**
- * A table `message` with the message of a turn. OFFSET 0 keeps it a query of its own: in a join the planner, without
- * statistics, reads the first messages of all turns of the session.
- * @param turn name of the turn's row
+ * The columns and tables of a `ContextRow`. Append a condition on `turns`. OFFSET 0 keeps the search of the message a query of
+ * its own: in a join the planner, without statistics, reads the first messages of all turns of the session.
  */
-export const messageOf = (turn: string, number: string): string => `LATERAL (
-  SELECT data FROM events WHERE events.session_id = ${turn}.session_id AND turn_number = ${number} AND position = 1
-  OFFSET 0) AS message`;
-
-/** The columns and tables of a `ContextRow`. Append a condition on `turns`. */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
   turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files,
   coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
   coalesce(turns.fallback_model_id, turns.model_id, sessions.model_id) AS "modelId",
   turns.fallback_model_id AS "fallbackModelId", sessions.fallback_model_ids AS "fallbackModelIds",
-  sessions.budget, ${spentBy('turns')}::text AS spent,
+  sessions.budget, ${SPENT}::text AS spent,
   coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
   instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
     SELECT coalesce(json_agg(entry), '[]')
@@ -65,7 +58,10 @@ export const CONTEXT = rawSql(`
       'offeredTools', offered_tools, 'asUser', as_user) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id
-    CROSS JOIN ${messageOf('turns', 'coalesce(turns.message_number, turns.number)')}`);
+    CROSS JOIN LATERAL (
+      SELECT data FROM events
+      WHERE events.session_id = turns.session_id AND turn_number = coalesce(turns.message_number, turns.number) AND position = 1
+      OFFSET 0) AS message`);
 
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
   servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools' | 'asUser'> & { toolsetHash: string })[];
@@ -91,7 +87,7 @@ export async function withToolsets<Row extends ContextRow>(
 export async function loadSpent(db: Db, turnId: string): Promise<Pick<TurnContext, 'spent'>> {
   const [turn] = await runSql<Pick<TurnContext, 'spent'>>(
     db,
-    sql`SELECT ${rawSql(spentBy('turns'))}::text AS spent FROM turns WHERE id = ${turnId}`,
+    sql`SELECT ${rawSql(SPENT)}::text AS spent FROM turns WHERE id = ${turnId}`,
   );
   if (turn === undefined) throw new TurnEndedError(turnId);
   return turn;

@@ -1,9 +1,9 @@
 import type { CustomTool } from '../db/entities/sessions.js';
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { PastStep, PastTurn, SteeringMessage } from './past-turn.js';
 import { joinKnown, type KnownConversation } from './conversation-cache.js';
-import { CONTEXT, messageOf, withToolsets, type ContextRow, type TurnContext } from './context.js';
+import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { OPEN, type TurnState } from '../db/turn-states.js';
 import { parseExact } from '../platform/exact-json.js';
 import type { JsonObject } from '../platform/json-object.js';
@@ -43,8 +43,8 @@ type Row = Omit<PastTurn, 'steering' | 'steps'> & {
   is_continued: boolean | null;
 };
 
-/** @param known the last step that is known of the turn `known` */
-const stepsAfter = (known: number): Sql => sql`(
+/** The steps of a turn, without those that are known. */
+const STEPS = `(
   SELECT json_agg(json_build_object('step', step, 'modelId', model_steps.model_id, 'content', content, 'stopReason', stop_reason, 'calls', coalesce((
     SELECT json_agg(json_build_object('index', tool_calls.index, 'toolUseId', tool_calls.tool_use_id, 'name', name,
       'content', coalesce(content, (
@@ -54,7 +54,7 @@ const stepsAfter = (known: number): Sql => sql`(
       'isError', coalesce(is_error, false), 'overflowKey', overflow_key) ORDER BY tool_calls.index)
     FROM tool_calls LEFT JOIN required_actions USING (turn_id, step, index) WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
   FROM model_steps WHERE model_steps.turn_id = past.id
-    AND step > CASE WHEN past.id = (SELECT id FROM known) THEN ${known}::integer ELSE 0 END)`;
+    AND step > coalesce((SELECT last_step FROM known WHERE known.id = past.id), 0))`;
 
 /** Those that were delivered to a turn, then those that wait for its next model call. */
 const STEERING = `(
@@ -87,21 +87,23 @@ export async function loadConversation(
           WHERE compactions.session_id = current."sessionId" AND turn_number < current.number
           ORDER BY turn_number DESC LIMIT 1),
         known AS (
-          SELECT k.id, k.number FROM current JOIN turns k ON k.session_id = current."sessionId" AND k.number <= current.number
+          SELECT k.id, k.number, ${last?.steps.at(-1)?.step ?? 0}::integer AS last_step FROM current JOIN turns k ON k.session_id = current."sessionId" AND k.number <= current.number
           WHERE k.id = ${last?.id ?? null}::text AND ${known?.messageId ?? null}::text = (
             SELECT message_id FROM model_attempts a WHERE a.turn_id = k.id ORDER BY a.position DESC, a.attempt DESC LIMIT 1))
         SELECT past.id, past.number, past.state, message.data->>'content' AS content,
           coalesce(message.data->'files', '[]') AS files, past.queued_at AS "queuedAt",
           (SELECT number FROM turns WHERE turns.id = past.continues_turn_id) AS continues,
           coalesce(${rawSql(STEERING)}, '[]')::text AS steering,
-          coalesce(${stepsAfter(last?.steps.at(-1)?.step ?? 0)}, '[]')::text AS steps,
+          coalesce(${rawSql(STEPS)}, '[]')::text AS steps,
           CASE WHEN past.state IN ('cancelled', 'failed') THEN (
             SELECT data->>'content' FROM events
             WHERE session_id = past.session_id AND turn_number = past.number AND type = 'agent.message' AND data->>'incomplete' = 'true') END AS "cutOff",
           CASE WHEN past.id = ${turnId} THEN (SELECT row_to_json(current) FROM current) END AS context,
           summary, summarised_state, latest.turn_number AS summarised,
           CASE WHEN past.id = ${turnId} THEN EXISTS (SELECT FROM known) END AS is_continued
-        FROM turns past CROSS JOIN ${rawSql(messageOf('past', 'past.number'))}
+        FROM turns past CROSS JOIN LATERAL (
+          SELECT data FROM events WHERE events.session_id = past.session_id AND turn_number = past.number AND position = 1
+          OFFSET 0) AS message
           LEFT JOIN latest ON past.id = ${turnId}
         WHERE past.session_id = (SELECT "sessionId" FROM current)
           AND past.number > coalesce((SELECT turn_number FROM latest), 0)

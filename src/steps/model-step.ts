@@ -23,7 +23,7 @@ import {
   eventsOfCalls,
   insertCalls,
   planCalls,
-  waitsForAnswer,
+  needsAnswer,
   type CallOf,
   type CallPermission,
   type StepCall,
@@ -95,7 +95,7 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
     );
     if (next !== null) launchTurn(deps, next);
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
-    const waiting = calls.flatMap((each, index) => (waitsForAnswer(each) ? [index] : []));
+    const waiting = calls.flatMap((each, index) => (needsAnswer(each) ? [index] : []));
     return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
   } catch (error) {
     if (!(error instanceof OvertakenError || error instanceof TurnEndedError)) throw error;

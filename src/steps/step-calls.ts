@@ -118,12 +118,12 @@ export function insertCalls(tx: EntityManager, turn: Turn, step: number, calls: 
     ],
     results.map((result) => result && result.isError),
   ]);
-  if (!calls.some(waitsForAnswer)) return;
-  const kinds = calls.map((call) => (waitsForAnswer(call) ? kindOf(call) : null));
+  if (!calls.some(needsAnswer)) return;
+  const kinds = calls.map((call) => (needsAnswer(call) ? kindOf(call) : null));
   write(tx, INSERT_ACTIONS, [turn.id, step, turn.sessionId, ids, kinds]);
 }
 
-export function waitsForAnswer({ permission, refusal, output }: StepCall): boolean {
+export function needsAnswer({ permission, refusal, output }: StepCall): boolean {
   return refusal === null && output === null && (permission === 'ask' || permission === 'custom');
 }
 

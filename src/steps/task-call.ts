@@ -1,5 +1,5 @@
 import type { TurnFields } from '../db/entities/turns.js';
-import { rawSql, runSql, sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import { write, type Db } from '../db/transaction.js';
 import type { McpSession } from '../mcp/client.js';
 import type { TaskState, TaskStatus } from '../mcp/tasks.js';
@@ -80,12 +80,10 @@ const TURN = sql`json_build_object('id', turns.id, 'sessionId', session_id, 'pro
     'state', turns.state) AS turn,
   ${OPEN_TASKS_OF_PROJECT} AS "openTasks"`;
 const CALL = sql`json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state)`;
-const since = (column: string) =>
-  rawSql(`(extract(epoch FROM clock_timestamp() - ${column}) * 1000)::double precision`);
 const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
   'session', mcp_session, 'status', status, 'message', message, 'pollMs', poll_ms, 'lostReads', lost_reads,
-  'shownStatus', shown_status, 'shownMessage', shown_message, 'shownAgoMs', ${since('shown_at')},
-  'askedAgoMs', ${since('asked_at')}, 'ageMs', ${since('c.started_at')}, 'storedAgoMs', ${since('m.created_at')},
+  'shownStatus', shown_status, 'shownMessage', shown_message, 'shownAgoMs', (extract(epoch FROM clock_timestamp() - shown_at) * 1000)::double precision,
+  'askedAgoMs', (extract(epoch FROM clock_timestamp() - asked_at) * 1000)::double precision, 'ageMs', (extract(epoch FROM clock_timestamp() - c.started_at) * 1000)::double precision, 'storedAgoMs', (extract(epoch FROM clock_timestamp() - m.created_at) * 1000)::double precision,
   'mayAsk', EXISTS (
     SELECT FROM json_array_elements(tools) AS entry
     WHERE entry->>'mcp_server_id' = server_id AND entry->>'elicitation' = 'true'),

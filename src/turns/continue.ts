@@ -3,7 +3,7 @@ import type { TurnState } from '../db/turn-states.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
-import { continuable } from '../sessions/store.js';
+import { CONTINUABLE } from '../sessions/store.js';
 import { lockForTurn, openTurn, requireNoOpenTurn, requireRoom, type QueuedTurn } from './open.js';
 
 interface LastTurn {
@@ -16,7 +16,7 @@ interface LastTurn {
 }
 
 const LAST_TURN = `
-  SELECT t.id, t.state, ${continuable('t')} AS continuable, t.model_id, t.thinking_enabled,
+  SELECT t.id, t.state, ${CONTINUABLE} AS continuable, t.model_id, t.thinking_enabled,
     coalesce(message_number, number) AS message_number
   FROM sessions JOIN turns t ON t.id = last_turn_id WHERE sessions.id = $1`;
 

@@ -44,21 +44,19 @@ export interface TurnFacts {
   mustGiveOutput: boolean;
 }
 
-const micros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
-
 const READ_FACTS = `
   SELECT turn.id, coalesce((
-      SELECT json_agg(json_build_object('from', ${micros('started_at')}, 'to', ${micros('ended_at')}, 'modelId', model_id,
+      SELECT json_agg(json_build_object('from', (extract(epoch FROM started_at) * 1000000)::bigint, 'to', (extract(epoch FROM ended_at) * 1000000)::bigint, 'modelId', model_id,
         'usage', usage, 'cost', cost::text, 'currency', currency) ORDER BY started_at, position, attempt)
       FROM model_attempts WHERE turn_id = turn.id), '[]') AS "modelCalls",
     coalesce((
-      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', ${micros('c.started_at')},
-        'to', ${micros('c.ended_at')}, 'taskFrom', ${micros('m.created_at')}))
+      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', (extract(epoch FROM c.started_at) * 1000000)::bigint,
+        'to', (extract(epoch FROM c.ended_at) * 1000000)::bigint, 'taskFrom', (extract(epoch FROM m.created_at) * 1000000)::bigint))
       FROM tool_calls c LEFT JOIN mcp_tasks m USING (turn_id, step, index)
       WHERE c.turn_id = turn.id AND c.started_at IS NOT NULL), '[]') AS "toolCalls",
     coalesce((
-      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', ${micros('asked_at')},
-        'to', ${micros('closed_at')}, 'isQuestion', is_question)) FROM (
+      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', (extract(epoch FROM asked_at) * 1000000)::bigint,
+        'to', (extract(epoch FROM closed_at) * 1000000)::bigint, 'isQuestion', is_question)) FROM (
         SELECT step, index, asked_at, closed_at, false AS is_question FROM required_actions
         WHERE turn_id = turn.id AND asked_at IS NOT NULL
         UNION ALL

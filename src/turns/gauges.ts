@@ -7,9 +7,6 @@ export const OPEN_TURNS = `
   LEFT JOIN (SELECT id, state FROM open_turns JOIN turns ON id = turn_id) AS open USING (state)
   GROUP BY state`;
 
-const age = (since: string): string =>
-  `coalesce(extract(epoch FROM clock_timestamp() - min(${since})), 0)::double precision AS value`;
-
 const OPEN_QUESTIONS = `
   SELECT turn_id, asked_at FROM required_actions WHERE state = 'open'
   UNION ALL SELECT turn_id, asked_at FROM elicitations WHERE state = 'open'`;
@@ -32,7 +29,8 @@ databaseGauges([
   {
     name: 'turns_oldest_queued_seconds',
     help: 'Age of the oldest queued turn',
-    query: `SELECT ${age('queued_at')} FROM open_turns JOIN turns ON id = turn_id WHERE state = 'queued'`,
+    query: `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(queued_at)), 0)::double precision AS value
+            FROM open_turns JOIN turns ON id = turn_id WHERE state = 'queued'`,
   },
   {
     name: 'turns_waiting',
@@ -42,7 +40,8 @@ databaseGauges([
   {
     name: 'turns_oldest_waiting_seconds',
     help: 'Age of the oldest open approval, client tool call or question of an MCP server',
-    query: `SELECT ${age('asked_at')} FROM (${OPEN_QUESTIONS}) AS open`,
+    query: `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(asked_at)), 0)::double precision AS value
+            FROM (${OPEN_QUESTIONS}) AS open`,
   },
   {
     name: 'mcp_tasks_open',

@@ -1,7 +1,7 @@
 import type { TurnFields } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
-import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
+import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { isTracing, recordSpan } from '../platform/tracing.js';
 import type { Logger } from '../platform/logger.js';
@@ -59,11 +59,11 @@ export async function traceTurn(
   { state, stop_reason, error, usage }: TurnResult,
 ): Promise<void> {
   if (!isTracing()) return;
-  const ms = (column: string): Sql => rawSql(`(extract(epoch FROM ${column}) * 1000)::double precision`);
   const [turn] = await runSql<{ trace: string | null; model_id: string; started: number; ended: number }>(
     db,
-    sql`SELECT trace, coalesce(turns.model_id, sessions.model_id) AS model_id, ${ms('coalesce(started_at, queued_at)')} AS started,
-          ${ms('ended_at')} AS ended
+    sql`SELECT trace, coalesce(turns.model_id, sessions.model_id) AS model_id, 
+          (extract(epoch FROM coalesce(started_at, queued_at)) * 1000)::double precision AS started,
+          (extract(epoch FROM ended_at) * 1000)::double precision AS ended
         FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = ${id}`,
   ).catch(() => []);
   if (turn === undefined) return;

@@ -31,10 +31,11 @@ export interface TimelineEntry {
 /** The place of an entry: its begin, and what decides between entries that begin at the same time. */
 export type TimelineRow = TimelineEntry & { place: string };
 
-const tokens = (kind: string): string => `coalesce((a.usage->>'${kind}')::numeric, 0)`;
 const USAGE = `CASE WHEN a.usage IS NOT NULL THEN json_build_object(
-  'input_tokens', ${tokens('input_tokens')} + ${tokens('cache_read_input_tokens')} + ${tokens('cache_creation_input_tokens')},
-  'output_tokens', ${tokens('output_tokens')}) END`;
+  'input_tokens', coalesce((a.usage->>'input_tokens')::numeric, 0)
+    + coalesce((a.usage->>'cache_read_input_tokens')::numeric, 0)
+    + coalesce((a.usage->>'cache_creation_input_tokens')::numeric, 0),
+  'output_tokens', coalesce((a.usage->>'output_tokens')::numeric, 0)) END`;
 const COST = moneyJson('a.cost', { isUnpriced: 'a.cost IS NULL', currency: 'a.currency' });
 const IS_OPEN = `turn.ended_at IS NULL`;
 /** Of what the end of the turn broke off. */

@@ -30,22 +30,21 @@ const PARTS_OF_PAIRS = rawSql(`
   SELECT 'metadata.' || key AS kind, value AS name, is_first AS is_counted FROM pairs
   UNION ALL SELECT 'metadata', key, is_first FROM pairs`);
 
-const sumOf = (rows: Sql): Sql => sql`
+/** The sums of `parts`: rows of `turn_usage`, once for each sum that counts them. */
+const SUMS_OF_PARTS = rawSql(`
   SELECT project_id, kind, name, (ended_at AT TIME ZONE 'UTC')::date AS day, coalesce(currency, '') AS currency,
-    count(*) FILTER (WHERE is_counted) AS turns, ${rawSql(
-      SUM_COLUMNS.slice(1, -1)
-        .map((column) => `sum(${column}) AS ${column}`)
-        .join(', '),
-    )}, count(*) FILTER (WHERE is_unpriced) AS unpriced
-  FROM ${rows} GROUP BY 1, 2, 3, 4, 5`;
+    count(*) FILTER (WHERE is_counted) AS turns, ${SUM_COLUMNS.slice(1, -1)
+      .map((column) => `sum(${column}) AS ${column}`)
+      .join(', ')}, count(*) FILTER (WHERE is_unpriced) AS unpriced
+  FROM parts GROUP BY 1, 2, 3, 4, 5`);
 
 const SAME_SUM =
   rawSql(`s.project_id = less.project_id AND s.kind = less.kind AND s.name = less.name AND s.day = less.day
   AND s.currency = less.currency`);
 const IS_ALL = rawSql('(s.turns = less.turns AND s.model_calls = less.model_calls)');
 
-const assign = (change: (column: string) => string): Sql =>
-  rawSql(SUM_COLUMNS.map((column) => `${column} = ${change(column)}`).join(', '));
+const ADD = rawSql(SUM_COLUMNS.map((column) => `${column} = usage_sums.${column} + excluded.${column}`).join(', '));
+const SUBTRACT = rawSql(SUM_COLUMNS.map((column) => `${column} = s.${column} - less.${column}`).join(', '));
 
 const READ_BATCH = 10_000;
 /** As in the index turn_usage_metadata. */
@@ -62,14 +61,15 @@ export function sumUp(db: DataSource, limit: number): Promise<number> {
           added AS (
             UPDATE turn_usage u SET is_summed = true, is_first = counts_turn
             FROM due WHERE u.turn_id = due.turn_id AND u.model_id = due.model_id RETURNING u.*),
-          sums AS (
-            ${sumOf(sql`added CROSS JOIN LATERAL (
-              ${PARTS} UNION ALL (WITH pairs AS (SELECT * FROM json_each_text(metadata)) ${PARTS_OF_PAIRS})) AS part`)}),
+          parts AS (
+            SELECT * FROM added CROSS JOIN LATERAL (
+              ${PARTS} UNION ALL (WITH pairs AS (SELECT * FROM json_each_text(metadata)) ${PARTS_OF_PAIRS})) AS part),
+          sums AS (${SUMS_OF_PARTS}),
           stored AS (
             INSERT INTO usage_sums (project_id, kind, name, day, currency, ${rawSql(SUM_COLUMNS.join(', '))})
             SELECT project_id, kind, name, day, currency, ${rawSql(SUM_COLUMNS.join(', '))} FROM sums
             ON CONFLICT ON CONSTRAINT usage_sums_pkey
-            DO UPDATE SET ${assign((column) => `usage_sums.${column} + excluded.${column}`)})
+            DO UPDATE SET ${ADD})
           SELECT count(*)::integer AS count FROM added`,
     );
     return row!.count;
@@ -88,14 +88,15 @@ function forgetMetadata(db: DataSource, due: Sql): Promise<{ count: number; turn
           forgotten AS (
             UPDATE turn_usage u SET metadata = kept FROM due
             WHERE u.turn_id = due.turn_id AND u.model_id = due.model_id),
-          less AS (
-            ${sumOf(sql`(SELECT u.*, kept FROM due JOIN turn_usage u USING (turn_id, model_id) WHERE is_summed) AS changed
+          parts AS (
+            SELECT * FROM (SELECT u.*, kept FROM due JOIN turn_usage u USING (turn_id, model_id) WHERE is_summed) AS changed
               CROSS JOIN LATERAL (
                 WITH pairs AS (
-                  SELECT * FROM json_each_text(metadata) EXCEPT SELECT * FROM json_each_text(kept)) ${PARTS_OF_PAIRS}) AS part`)}),
+                  SELECT * FROM json_each_text(metadata) EXCEPT SELECT * FROM json_each_text(kept)) ${PARTS_OF_PAIRS}) AS part),
+          less AS (${SUMS_OF_PARTS}),
           gone AS (DELETE FROM usage_sums s USING less WHERE ${SAME_SUM} AND ${IS_ALL}),
           lessened AS (
-            UPDATE usage_sums s SET ${assign((column) => `s.${column} - less.${column}`)}
+            UPDATE usage_sums s SET ${SUBTRACT}
             FROM less WHERE ${SAME_SUM} AND NOT ${IS_ALL})
           SELECT count(*)::integer AS count, count(DISTINCT turn_id)::integer AS turns FROM due`,
     );
