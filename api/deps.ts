@@ -6,6 +6,8 @@ import { openWhenReachable, postgresState, waitForSchema } from '../src/db/schem
 import { openStorage } from '../src/files/open-storage.js';
 import type { Storage } from '../src/files/storage.js';
 import type { Logger } from '../src/platform/logger.js';
+import { MIB } from '../src/platform/units.js';
+import { ManifestReader } from '../src/workspaces/manifest-reader.js';
 import { createReadiness, type Readiness } from '../src/platform/readiness.js';
 import { createMcpNetwork, type GuardedNetwork } from '../src/network/network.js';
 import { findStates } from '../src/mcp/oauth/store.js';
@@ -43,7 +45,22 @@ export interface ApiDeps extends TurnServices {
   uploads: UploadSlots;
   schemaChecks: SchemaChecks;
   reads: ReadSlots;
+  /** Manifests of workspaces. */
+  manifests: ManifestReader;
+  /** Downloads from workspaces that are under way. */
+  downloads: ReadSlots;
 }
+
+/**
+ * Downloads from workspaces at once, of which each has up to a file of 4 MiB in memory: 16 in a process and half of them for one
+ * project, but always one for each project.
+ */
+const DOWNLOADS = {
+  maxReadsPerProject: 8,
+  maxPreparedPerProject: 8,
+  maxUnreadBytes: 64 * MIB,
+  reservedBytes: 4 * MIB,
+};
 
 /** Creates the dependencies of the API. `shared`: a worker in this process. */
 export async function openDeps(
@@ -58,11 +75,12 @@ export async function openDeps(
   const turns = openTurnServices(config, { db, backgroundPool, models, log }, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
   const keyUse = new KeyUse(db, log);
+  const storage = await openStorage(config);
   const deps = {
     config,
     db,
     log,
-    storage: await openStorage(config),
+    storage,
     models,
     mcpNetwork,
     probes: new Probes(mcpNetwork, new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2))),
@@ -75,6 +93,8 @@ export async function openDeps(
     uploads: new UploadSlots(config.uploadBudgetBytes),
     schemaChecks: new SchemaChecks(),
     reads: new ReadSlots(),
+    manifests: new ManifestReader(storage),
+    downloads: new ReadSlots(DOWNLOADS),
     readiness: createReadiness(async () => {
       const [state, parts] = await Promise.all([postgresState(db), turns.parts.health()]);
       return { ...state, ...parts };

@@ -57,6 +57,9 @@ import { withdrawMessage } from './sessions/withdraw-message.js';
 import { getTurn } from './turns/get.js';
 import { listTurns } from './turns/list.js';
 import { listTimelineEntries } from './turns/timeline.js';
+import { workspaceArchive } from './workspace/archive.js';
+import { workspaceContent } from './workspace/content.js';
+import { listWorkspaceFiles } from './workspace/list-files.js';
 import { listUsage } from './usage/list.js';
 import { createWebhook } from './webhooks/create.js';
 import { deleteWebhook } from './webhooks/delete.js';
@@ -120,6 +123,9 @@ export const routes: Route[] = [
   ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}',                 'sessions:read',     UNLIMITED, getTurn,                      'read'],
   ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}/timeline',        'sessions:read',     UNLIMITED, listTimelineEntries,          'read'],
   ['POST',   '/v1/sessions/{session_id}/tokens',                          'sessions:write',    LIMITED,   createSessionToken,           null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/files',                 'files:read',        UNLIMITED, listWorkspaceFiles,           null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/content',               'files:read',        UNLIMITED, workspaceContent,             null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/archive',               'files:read',        UNLIMITED, workspaceArchive,             null],
   ['GET',    '/v1/usage',                                                 'sessions:read',     UNLIMITED, listUsage,                    null],
   ['POST',   '/v1/files',                                                 'files:write',       LIMITED,   uploadFile,                   'files'],
   ['GET',    '/v1/files',                                                 'files:read',        UNLIMITED, listFiles,                    null],

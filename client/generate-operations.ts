@@ -20,7 +20,10 @@ interface Operation {
 export type PathsOfDocument = Record<string, Record<string, Operation>>;
 
 /** Links open the first two in a browser. The others have methods of their own in client/src/client.ts. */
-const BY_HAND = ['fileContent', 'mcpOauthCallback', 'streamEvents', 'downloadFile', 'sendAnswers'];
+const BY_HAND = [
+  ...['fileContent', 'mcpOauthCallback', 'streamEvents', 'downloadFile', 'sendAnswers'],
+  ...['workspaceContent', 'workspaceArchive'],
+];
 const PAGING = ['limit', 'cursor'];
 
 /** The types of filters, by their names in the client. */

@@ -41,8 +41,22 @@ export class AgentSessionClient extends Operations {
 
   /** The content. Read it with `text()`, `blob()`, or as a stream from `body`. */
   downloadFile(fileId: string, options: RequestOptions = {}): Promise<Response> {
-    const path = `/v1/files/${segment(fileId)}/content`;
-    return this.transport.send('GET', path, { timeoutMs: 0, ...options }, (response) => response);
+    return this.#download(`/v1/files/${segment(fileId)}/content`, {}, options);
+  }
+
+  /** The content of a file of the session's workspace. Read it as that of `downloadFile`. */
+  workspaceContent(sessionId: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    return this.#download(`/v1/sessions/${segment(sessionId)}/workspace/content`, { path }, options);
+  }
+
+  /** A folder of the session's workspace as ZIP; `/workspace` unless `path` says another. Read it as the content of `downloadFile`. */
+  workspaceArchive(sessionId: string, options: RequestOptions & { path?: string } = {}): Promise<Response> {
+    const { path, ...rest } = options;
+    return this.#download(`/v1/sessions/${segment(sessionId)}/workspace/archive`, { path }, rest);
+  }
+
+  #download(path: string, query: object, options: RequestOptions): Promise<Response> {
+    return this.transport.send('GET', path, { timeoutMs: 0, query, ...options }, (response) => response);
   }
 
   /** Allows or denies a call that needs a person's decision. */

@@ -115,6 +115,9 @@ export type UsageQuery = PageQuery & Schemas['UsageFilter'];
 export type CredentialQuery = PageQuery & Schemas['CredentialFilter'];
 export type FileQuery = PageQuery & Schemas['FileFilter'];
 export type WebhookDeliveryQuery = PageQuery & Schemas['WebhookDeliveryFilter'];
+/** A file, folder or link of a session's workspace. */
+export type WorkspaceFile = Schemas['WorkspaceFile'];
+export type WorkspaceFileQuery = PageQuery & Schemas['WorkspaceFileFilter'];
 export type DownloadLink = Schemas['DownloadLink'];
 
 /** True if the event ends its turn and the stream. */

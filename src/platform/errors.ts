@@ -12,6 +12,8 @@ export const ERROR_STATUS = {
   mcp_server_not_found: 404,
   credential_not_found: 404,
   session_not_found: 404,
+  workspace_not_found: 404,
+  workspace_file_not_found: 404,
   file_not_found: 404,
   webhook_not_found: 404,
   delivery_not_found: 404,

@@ -122,7 +122,7 @@ async function* checkedContents(pieces: Piece[]): AsyncGenerator<Buffer> {
 }
 
 /** The contents of a version's files, in the order of their places. */
-export function contentsOf({ entries }: Manifest): StoredContent[] {
+export function contentsOf({ entries }: Pick<Manifest, 'entries'>): StoredContent[] {
   const contents = new Map<string, StoredContent>();
   for (const file of entries.filter(isFile)) {
     if (file.at === null) continue;

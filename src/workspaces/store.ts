@@ -26,6 +26,29 @@ export async function findWorkspace(db: Db, sessionId: string): Promise<Workspac
   return row ?? NEW_WORKSPACE;
 }
 
+/**
+ * The workspace of a session as clients may read it. Null without the session; `workspace` is null in a session without one.
+ */
+export async function findSessionWorkspace(
+  db: Db,
+  projectId: string,
+  sessionId: string,
+): Promise<{ workspace: Workspace | null } | null> {
+  const [row] = await runSql<Partial<Workspace> & { hasRow: boolean; hasWorkspace: boolean }>(
+    db,
+    sql`SELECT w.version, w.objects[1] AS "manifestKey", w.cwd, w.session_id IS NOT NULL AS "hasRow",
+          CASE WHEN w.session_id IS NOT NULL THEN true
+            ELSE EXISTS (SELECT FROM json_array_elements(s.tools) AS entry WHERE entry->>'type' = 'workspace')
+          END AS "hasWorkspace"
+        FROM sessions s LEFT JOIN workspaces w ON w.session_id = s.id
+        WHERE s.project_id = ${projectId} AND s.id = ${sessionId} AND s.deleted_at IS NULL`,
+  );
+  if (row === undefined) return null;
+  const { hasRow, hasWorkspace, version, manifestKey, cwd } = row;
+  if (!hasWorkspace) return { workspace: null };
+  return { workspace: hasRow ? { version: version!, manifestKey: manifestKey!, cwd: cwd! } : NEW_WORKSPACE };
+}
+
 /** @throws ObjectMissingError, ServiceError `storage_error` */
 export async function readManifest(storage: Storage, key: string | null): Promise<Manifest> {
   if (key === null) return EMPTY_MANIFEST;

@@ -2,13 +2,21 @@ import { expect } from 'chai';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AgentSessionClient, ApiError, verifyWebhook, WebhookVerificationError } from '../../client/src/index.js';
+import {
+  AgentSessionClient,
+  ApiError,
+  verifyWebhook,
+  WebhookVerificationError,
+  type WorkspaceFile,
+} from '../../client/src/index.js';
 import { fromPath } from '../../client/src/node.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { text, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { newSecret } from '../../src/webhooks/sign.js';
 import { startWebhookReceiver } from '../support/webhook-receiver.js';
+import { readZip } from '../support/read-zip.js';
+import { writeTree } from '../support/workspaces.js';
 import { eventually } from '../support/eventually.js';
 
 describe('the client, operation by operation', () => {
@@ -121,6 +129,24 @@ describe('the client, operation by operation', () => {
     await client.deleteFile(uploads[0]!.id);
     const gone = await client.downloadFile(uploads[0]!.id).catch((error: unknown) => error);
     expect(gone).to.be.instanceOf(ApiError).and.include({ type: 'file_not_found', status: 404, retryable: false });
+  });
+
+  it('the files of a workspace', async () => {
+    const id = await service.session();
+    const names = Array.from({ length: 25 }, (_, index) => `/workspace/data/${index + 10} 名前 & more.txt`);
+    await writeTree(service, id, Object.fromEntries(names.map((name) => [name, `This is ${name}.`])));
+    const found: WorkspaceFile[] = [];
+    for await (const file of client.eachWorkspaceFile(id, { path: '/workspace/data' })) found.push(file);
+    expect(found.map(({ path }) => path)).to.deep.equal(names);
+    expect((await client.listWorkspaceFiles(id)).items[0]).to.include({ path: '/workspace/data', type: 'directory' });
+    expect(await (await client.workspaceContent(id, names[3]!)).text()).to.equal(`This is ${names[3]}.`);
+    const archives = [client.workspaceArchive(id), client.workspaceArchive(id, { path: '/workspace/data' })];
+    const [whole, part] = await Promise.all(
+      archives.map(async (archive) => Object.keys(await readZip(Buffer.from(await (await archive).arrayBuffer())))),
+    );
+    expect([whole!.length, part!.length]).to.deep.equal([26, 25]);
+    const none = await client.workspaceContent(id, '/workspace/none').catch((error: unknown) => error);
+    expect(none instanceof ApiError && none.is('workspace_file_not_found')).to.equal(true);
   });
 
   it('skills and MCP servers', async () => {

@@ -17,12 +17,16 @@ const PATH_PARAMETERS: Record<string, string> = {
 
 export function parametersOf([, path, , , operation]: Route): JsonSchema[] {
   const own = (operation.query?.properties ?? {}) as Record<string, JsonSchema>;
+  const required = (operation.query?.required ?? []) as string[];
   return [
     ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
       parameter('path', name!, { type: 'string' }, PATH_PARAMETERS[name!]),
     ),
     ...(operation.paged ? PAGING : []),
-    ...Object.entries(own).map(([name, { description, ...schema }]) => parameter('query', name, schema, description)),
+    ...Object.entries(own).map(([name, { description, ...schema }]) => ({
+      ...parameter('query', name, schema, description),
+      ...(required.includes(name) && { required: true }),
+    })),
     ...(operation.idempotent ? [IDEMPOTENCY_KEY] : []),
     ...Object.entries(operation.headers ?? {}).map(([name, text]) =>
       parameter('header', name, { type: 'string' }, text),

@@ -21,6 +21,7 @@ import { startService, type TestService } from '../../support/service.js';
 import { newToken } from '../../support/tokens.js';
 import { MULTIPART, filePart, multipartBody } from '../../support/upload.js';
 import { useService } from '../../support/use.js';
+import { writeTree } from '../../support/workspaces.js';
 
 const MIB = 1024 * 1024;
 const withKey = routes.filter(([, , permission]) => permission !== null);
@@ -60,6 +61,7 @@ describe('every route', () => {
       await create('/v1/files', file('a.txt'), MULTIPART),
       await create('/v1/files', file('b.txt'), MULTIPART),
     ];
+    await writeTree(service, session_id, { '/workspace/a.txt': 'a', '/workspace/b.txt': 'b' });
     await insertMcpServer(db, 'mcp_one');
     await insertMcpServer(db, 'mcp_two');
     await insertEndedTurns(db, session_id, { count: 2, results: 0 });
@@ -77,8 +79,8 @@ describe('every route', () => {
     };
   });
 
-  const target = ([, path]: Route, of: Record<string, string> = ids): string =>
-    path.replaceAll(/\{(\w+)\}/g, (_, name: string) => of[name]!);
+  const target = ([, path, , , { id }]: Route, of: Record<string, string> = ids): string =>
+    path.replaceAll(/\{(\w+)\}/g, (_, name: string) => of[name]!) + (VALID_QUERY[id] ?? '');
   const call = (api: ApiCall, route: Route, path = target(route)): Promise<ApiResponse> =>
     api(route[0], path, route[4].body === undefined ? undefined : VALID_BODY[route[4].id]);
   const refused = ({ status, body }: ApiResponse, type: string): void => {
@@ -344,6 +346,7 @@ const NONE = {
   delivery_id: 'dlv_none',
   schedule_id: 'sched_none',
 };
+const VALID_QUERY: Record<string, string> = { workspaceContent: '?path=/workspace/a.txt' };
 const NEW_WEBHOOK = { url: 'https://hooks.invalid/', event_types: ['turn.completed'] };
 const VALID_BODY: Record<string, object> = {
   registerMcpServer: { name: 'one', url: 'https://mcp.invalid/mcp' },
