@@ -12,7 +12,7 @@ interface Operation {
   operationId: string;
   summary: string;
   description: string;
-  parameters: { in: string; name: string; description?: string; schema: object }[];
+  parameters: { in: string; name: string; required?: boolean; description?: string; schema: object }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>;
 }
@@ -73,17 +73,18 @@ function methodOf(method: string, path: string, operation: Operation, schemas: S
   const isList = parameters.some(({ name }) => name === 'cursor');
   const body = bodyOf(operation);
   const isUpload = operation.requestBody?.content['multipart/form-data'] !== undefined;
-  const query = filtersOf(operation).length > 0 ? `Types.${itemOf(operation)}Query` : 'Types.PageQuery';
+  const filters = filtersOf(operation);
+  const query = filters.length > 0 ? `Types.${itemOf(operation)}Query` : 'Types.PageQuery';
   const given = [
     ...ids.map((id) => `${id}: string`),
     ...(isUpload ? ['source: UploadSource'] : []),
     ...(body ? [`body: ${typeOf(body)}${schemas[nameOf(body)]!.required ? '' : ' = {}'}`] : []),
-    ...(isList ? [`query: ${query} = {}`] : []),
+    ...(isList ? [`query: ${query} = {}`] : filters.length > 0 ? [`query: ${textsOf(filters)}`] : []),
   ];
   const answer = answerOf(operation, schemas);
   const send = answer === 'void' ? 'noContent' : isCreate ? 'create' : 'json';
   const outgoing = [
-    ...(isList ? ['query'] : []),
+    ...(isList || filters.length > 0 ? ['query'] : []),
     ...(body ? ['json: body'] : []),
     ...(isUpload ? ['...uploadBody(source)'] : []),
   ];
@@ -115,6 +116,11 @@ function bodyOf({ requestBody }: Operation): Schema | undefined {
 
 function filtersOf({ parameters }: Operation): Operation['parameters'] {
   return parameters.filter((one) => one.in === 'query' && !PAGING.includes(one.name));
+}
+
+/** The type of the query of an operation that is no list: texts. */
+function textsOf(parameters: Operation['parameters']): string {
+  return `{ ${parameters.map(({ name, required }) => `${name}${required ? '' : '?'}: string`).join('; ')} }`;
 }
 
 /** `listWebhookDeliveries` → `WebhookDelivery`. */

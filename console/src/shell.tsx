@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useService } from './client/service.js';
+import { ConnectionsView } from './connections/connections-view.js';
+import { NewConnection } from './connections/new-connection.js';
 import { Conversation } from './conversation/conversation.js';
 import { FilesView } from './files/files-view.js';
 import { InboxView } from './inbox/inbox-view.js';
@@ -124,6 +126,9 @@ function View({ route: { segments, query } }: { route: Route }) {
     case 'mcp-servers':
       if (id === 'new') return <NewMcpServer />;
       return id === undefined ? <McpServersView /> : <McpServerView id={id} />;
+    case 'connections':
+      if (id === 'new') return <NewConnection query={query} />;
+      return id === undefined ? <ConnectionsView query={query} /> : <UnknownAddress />;
     case 'webhooks':
       if (id === 'new') return <NewWebhook />;
       return id === undefined ? <WebhooksView /> : <WebhookView id={id} />;

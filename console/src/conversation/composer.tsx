@@ -5,6 +5,7 @@ import { ErrorNote } from '../parts/error-note.js';
 import { Icon } from '../parts/icon.js';
 import { Attachments, useAttachments } from './attachments.js';
 import { FilePicker } from './file-picker.js';
+import { OutputPicker, outputSchemaOf } from './output-picker.js';
 import { SkillPicker } from './skill-picker.js';
 
 type Mode = NonNullable<NewMessage['when_running']>;
@@ -31,18 +32,21 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
   const newest = useRef(text);
   newest.current = text;
   const [skills, setSkills] = useState<string[]>([]);
+  const [schema, setSchema] = useState('');
   const attachments = useAttachments();
   const sending = useAction(async (mode: Mode) => {
-    await onSend({ content: text, files: attachments.fileIds, skills, when_running: mode });
+    const output = outputSchemaOf(schema);
+    await onSend({ content: text, files: attachments.fileIds, skills, when_running: mode, ...output });
     // What was typed since stays.
     if (newest.current === text) setText('');
     setSkills([]);
+    setSchema('');
     attachments.clear();
   });
   const cancelling = useAction(onCancel);
   const canSend = !sending.busy && !attachments.uploading && text.trim() !== '';
-  // The open turn has its skills.
-  const canSteer = running && skills.length === 0;
+  // The open turn has its skills and its output.
+  const canSteer = running && skills.length === 0 && schema.trim() === '';
   const mode: Mode = canSteer ? 'steer' : running ? 'queue' : 'reject';
   const send = (chosen = mode): void => {
     if (canSend) sending.run(chosen);
@@ -69,8 +73,8 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
         }}
       />
       <div class="actions">
-        <label class="button quiet">
-          <Icon name="file" size={14} /> Attach files
+        <label class="button quiet" title="Attach files">
+          <Icon name="attach" /> <span class="visually-hidden">Attach files</span>
           <input
             class="visually-hidden"
             type="file"
@@ -83,25 +87,30 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
         </label>
         <FilePicker attachments={attachments} />
         <SkillPicker selected={skills} onChange={setSkills} />
-        <span class="hint grow">{HINTS[mode]}</span>
-        {running ? (
-          <>
-            <button type="button" class="danger quiet" disabled={cancelling.busy} onClick={() => cancelling.run()}>
-              Cancel turn
+        <OutputPicker json={schema} onChange={setSchema} />
+        <div class="send">
+          {running ? (
+            <>
+              <button type="button" class="danger quiet" disabled={cancelling.busy} onClick={() => cancelling.run()}>
+                Cancel turn
+              </button>
+              <button type="button" disabled={!canSend} onClick={() => send('queue')}>
+                Queue
+              </button>
+              <button type="button" class="primary" disabled={!canSend || !canSteer} onClick={() => send('steer')}>
+                Steer
+              </button>
+            </>
+          ) : (
+            <button class="primary" disabled={!canSend}>
+              {sending.busy ? 'Sending …' : 'Send'}
             </button>
-            <button type="button" disabled={!canSend} onClick={() => send('queue')}>
-              Queue
-            </button>
-            <button type="button" class="primary" disabled={!canSend || !canSteer} onClick={() => send('steer')}>
-              Steer
-            </button>
-          </>
-        ) : (
-          <button class="primary" disabled={!canSend}>
-            {sending.busy ? 'Sending …' : 'Send'}
-          </button>
-        )}
+          )}
+        </div>
       </div>
+      <p class="hint composer-hint">
+        {HINTS[mode]} · <kbd>Shift</kbd> <kbd>Enter</kbd> begins a line
+      </p>
     </form>
   );
 }

@@ -52,7 +52,14 @@ export function SessionHead({ sessionId, session, turns, onBudget }: Props) {
           <>
             <span>{session.model_id}</span>
             {session.forked_from !== null && <ForkOrigin origin={session.forked_from} />}
-            {session.user !== null && <span>acts as {session.user}</span>}
+            {session.user !== null && (
+              <span>
+                acts as{' '}
+                <a href={`#/connections?user=${encodeURIComponent(session.user)}`} title="Connections of this user">
+                  {session.user}
+                </a>
+              </span>
+            )}
             {session.cost !== null && <span title={exactMoney(session.cost)}>{formatMoney(session.cost)} so far</span>}
             {session.budget !== null && <span>{budgetText(session.budget, session.cost)}</span>}
             {session.thinking_enabled && <span>thinking on</span>}

@@ -89,6 +89,7 @@ export function useConversation(sessionId: string): ConversationState {
       wake.current();
     },
     decisions: {
+      user: session?.user ?? null,
       authorize: (mcp_server_id) => client.authorizeSession(sessionId, { mcp_server_id }),
       async answer(answer) {
         const stored = await client.sendAnswers(sessionId, [answer]);

@@ -136,6 +136,7 @@ function Card({ one: { key, session, action }, isChosen, onChoose, onAnswered }:
   const client = useClient();
   const decisions = useMemo<Decisions>(
     () => ({
+      user: session.user,
       async answer(answer) {
         await client.sendAnswers(session.id, [answer]);
         onAnswered();

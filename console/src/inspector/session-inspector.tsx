@@ -41,6 +41,7 @@ function Overview({ session }: { session: Session }) {
           ['Session', <CopyText text={session.id} label="session id" />],
           ['Model', session.model_id],
           ['Fallbacks', session.fallback_model_ids.length === 0 ? null : session.fallback_model_ids.join(', ')],
+          ['User', session.user],
           ['Thinking', session.thinking_enabled ? 'on' : 'off'],
           ['Cost', cost === null ? 'A model has no price' : exactMoney(cost)],
           ['Budget', budget === null ? null : exactMoney(budget.max_cost)],

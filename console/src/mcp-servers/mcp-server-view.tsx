@@ -13,6 +13,7 @@ import { Time } from '../parts/time.js';
 import { navigate } from '../route.js';
 import { AllowedTools } from './allowed-tools.js';
 import { Authorization } from './authorization.js';
+import { CalledAs } from './called-as.js';
 import { PinnedTools } from './pinned-tools.js';
 
 export function McpServerView({ id }: { id: string }) {
@@ -46,6 +47,7 @@ export function McpServerView({ id }: { id: string }) {
       <ErrorNote error={probing.error} />
       {server.auth.type === 'OAUTH' && <Authorization server={server} onChanged={replace} />}
       <ServerFacts server={server} />
+      <CalledAs server={server} onChanged={replace} />
       <PinnedTools server={server} onChanged={replace} />
       <AllowedTools key={server.updated_at + server.last_probed_at} server={server} onSaved={replace} />
     </>

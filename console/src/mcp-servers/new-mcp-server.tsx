@@ -5,6 +5,8 @@ import { ActionForm } from '../parts/action-form.js';
 import { TextField } from '../parts/fields.js';
 import { PageHead } from '../parts/page-head.js';
 import { navigate } from '../route.js';
+import type { McpServer } from '../../../client/src/index.js';
+import { CalledAsField } from './called-as.js';
 import type { Auth } from './oauth-fields.js';
 import { AuthFields } from './auth-fields.js';
 
@@ -13,8 +15,9 @@ export function NewMcpServer() {
   const [name, setName] = useState('');
   const [url, setUrl] = useState('');
   const [auth, setAuth] = useState<Auth>({ type: 'NONE' });
+  const [credentials, setCredentials] = useState<McpServer['credentials']>('shared');
   const registering = useAction(async () => {
-    const server = await client.registerMcpServer({ name, url, auth });
+    const server = await client.registerMcpServer({ name, url, auth, credentials });
     navigate(`/mcp-servers/${server.id}`);
   });
   return (
@@ -45,6 +48,7 @@ export function NewMcpServer() {
           onChange={setUrl}
         />
         <AuthFields auth={auth} onChange={setAuth} />
+        <CalledAsField value={credentials} onChange={setCredentials} />
       </ActionForm>
     </>
   );

@@ -27,6 +27,7 @@ import {
   Monitor,
   Moon,
   PanelRight,
+  Paperclip,
   Pencil,
   Plug,
   Plus,
@@ -45,6 +46,7 @@ import { h } from 'preact';
 const ICONS = {
   agent: Bot,
   alert: CircleAlert,
+  attach: Paperclip,
   cancelled: CircleSlash,
   check: Check,
   clock: Clock,

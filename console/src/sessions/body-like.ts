@@ -2,7 +2,8 @@ import type { NewSession, Session } from '../../../client/src/index.js';
 
 /** The body that creates a session like this one. */
 export function bodyLike(session: Session): NewSession {
-  const { model_id, thinking_enabled, instruction, mcp_servers, metadata, tools, fallback_model_ids, budget } = session;
+  const { model_id, thinking_enabled, instruction, mcp_servers, metadata, tools, fallback_model_ids, budget, user } =
+    session;
   return {
     model_id,
     thinking_enabled,
@@ -12,5 +13,6 @@ export function bodyLike(session: Session): NewSession {
     ...(tools.length > 0 && { tools }),
     ...(fallback_model_ids.length > 0 && { fallback_model_ids }),
     ...(budget !== null && { budget }),
+    ...(user !== null && { user }),
   };
 }

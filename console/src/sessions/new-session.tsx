@@ -6,6 +6,7 @@ import { useLoad } from '../client/use-load.js';
 import { ActionForm } from '../parts/action-form.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { TextAreaField, TextField } from '../parts/fields.js';
+import { USER_PATTERN, USER_TITLE } from '../connections/user-field.js';
 import { PageHead } from '../parts/page-head.js';
 import { literal, RequestCode } from '../parts/request-code.js';
 import { navigate } from '../route.js';
@@ -51,6 +52,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
   const [servers, setServers] = useState<string[]>(model?.mcp_servers ?? (server === null ? [] : [server]));
   const [asking, setAsking] = useState<AskingByServer>(() => askingOf(model?.tools ?? []));
   const [customTools, setCustomTools] = useState(() => customToolsOf(model?.tools ?? []));
+  const [user, setUser] = useState(model?.user ?? '');
   const [budget, setBudget] = useState<BudgetForm>(() => emptyBudget(model?.budget ?? null));
 
   /** @throws SyntaxError if the custom tools are not JSON */
@@ -62,6 +64,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
     metadata: metadataOf(title, pairs),
     tools: sessionTools(servers, asking, parseCustomTools(customTools)),
     ...(fallbacks.length > 0 && { fallback_model_ids: fallbacks }),
+    ...(user !== '' && { user }),
     ...(budget.amount !== '' && { budget: budgetOf(budget) }),
   });
   const creating = useAction(async () => {
@@ -84,6 +87,16 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
           onChange={setInstruction}
         />
         <McpServersField selected={servers} asking={asking} onSelect={setServers} onAsking={setAsking} />
+        <TextField
+          label="User"
+          hint="For whom the agent acts: servers that are called as the user get this person’s credential"
+          placeholder="Optional, as your back end names the person"
+          pattern={USER_PATTERN}
+          title={USER_TITLE}
+          autocomplete="off"
+          value={user}
+          onChange={setUser}
+        />
         <CustomToolsField json={customTools} onChange={setCustomTools} />
         <BudgetFields budget={budget} onChange={setBudget} />
         <MetadataField pairs={pairs} onChange={setPairs} />

@@ -14,6 +14,7 @@ export const PLACES: readonly Place[] = [
   { name: 'files', label: 'Files', icon: 'file' },
   { name: 'skills', label: 'Skills', icon: 'skill' },
   { name: 'mcp-servers', label: 'MCP servers', icon: 'server' },
+  { name: 'connections', label: 'Connections', icon: 'link' },
   { name: 'schedules', label: 'Schedules', icon: 'schedule' },
   { name: 'webhooks', label: 'Webhooks', icon: 'webhook' },
 ];

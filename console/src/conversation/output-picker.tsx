@@ -1,0 +1,55 @@
+import { TextAreaField } from '../parts/fields.js';
+
+const EXAMPLE = JSON.stringify(
+  {
+    type: 'object',
+    properties: { order: { type: 'string' }, late: { type: 'boolean' }, reason: { type: 'string' } },
+    required: ['order', 'late'],
+  },
+  null,
+  2,
+);
+
+interface Props {
+  json: string;
+  onChange: (json: string) => void;
+}
+
+/** The JSON Schema of the value with which the turn of the next message must end. */
+export function OutputPicker({ json, onChange }: Props) {
+  return (
+    <details class="picker">
+      <summary class="button quiet">Output{json !== '' && ' (1)'}</summary>
+      <fieldset>
+        <legend>The answer as a value</legend>
+        <TextAreaField
+          label="JSON Schema of the answer"
+          hint="An object. The turn ends with a value of this schema."
+          class="code"
+          rows={8}
+          spellcheck={false}
+          value={json}
+          onChange={onChange}
+        />
+        <div class="actions">
+          <button type="button" onClick={() => onChange(EXAMPLE)}>
+            Insert an example
+          </button>
+          <button type="button" class="quiet" disabled={json === ''} onClick={() => onChange('')}>
+            Clear
+          </button>
+        </div>
+      </fieldset>
+    </details>
+  );
+}
+
+/** The field of a message. @throws Error if the text is no JSON; the service checks the rest */
+export function outputSchemaOf(json: string): { output_schema?: { type: 'object' } } {
+  if (json.trim() === '') return {};
+  try {
+    return { output_schema: JSON.parse(json) as { type: 'object' } };
+  } catch {
+    throw new Error('The schema of the output is not JSON.');
+  }
+}
