@@ -17,6 +17,7 @@ const CONSOLE = ['browser', 'connections', 'forks', 'pictures', 'talking', 'ques
 /** Each check with its command, and with what it shows and needs. */
 const CHECKS = {
   console: [browser('--no-parallel', ...CONSOLE), 'drives the built console; needs Chromium'],
+  chat: [browser('--no-parallel', 'test/examples/chat.long.test.ts'), 'drives examples/chat; needs Chromium'],
   'docs-page': [browser('test/docs-page.test.ts'), 'drives the page /docs; needs Chromium'],
   'openapi-clients': [python('openapi-clients'), 'generates clients for Python and Go, and uses them; needs both'],
   schemathesis: [python('schemathesis'), 'sends generated requests to every operation; needs Python'],

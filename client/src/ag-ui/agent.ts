@@ -35,6 +35,14 @@ export class AgentSessionAgent extends AbstractAgent {
     return observe(input, (signal) => runOf(this.client, input, signal));
   }
 
+  /** Another page may have answered what this one knows as open: the service says what is. */
+  override connectAgent(
+    ...given: Parameters<AbstractAgent['connectAgent']>
+  ): ReturnType<AbstractAgent['connectAgent']> {
+    this.pendingInterrupts = [];
+    return super.connectAgent(...given);
+  }
+
   protected override connect(input: RunAgentInput): Observable<BaseEvent> {
     return observe(input, (signal) => connectionOf(this.client, input, signal));
   }

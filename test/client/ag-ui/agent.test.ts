@@ -109,6 +109,41 @@ describe('an agent of AG-UI', function () {
     await expectSameAfterReload(agent);
   });
 
+  it('connects again while it knows something as open that another page has answered', async () => {
+    service.model.on(/Go/, steps(message([text('First.'), use('mcp__mail__send', 'toolu_1')]), 'Sent.'));
+    const one = agentOf(await session());
+    say(one, 'Go');
+    await runOf(one);
+    const two = agentOf(one.threadId);
+    await two.connectAgent();
+    expect([one, two].map(({ pendingInterrupts }) => pendingInterrupts.length)).to.deep.equal([1, 1]);
+    await runOf(two, { resume: [{ interruptId: 'toolu_1', status: 'resolved', payload: { approved: true } }] });
+    await one.connectAgent();
+    expect([one.pendingInterrupts, one.messages.at(-1)!.content]).to.deep.equal([[], 'Sent.']);
+    // Its next message is a run like any other.
+    service.model.on(/More/, 'More.');
+    say(one, 'More');
+    expect(outcomeOf(await runOf(one))).to.deep.equal({ type: 'success' });
+    await two.connectAgent();
+    await expectSameAfterReload(two);
+  });
+
+  it('shows in a late tab what happened when its answer is for a call that another one has closed', async () => {
+    service.model.on(/Go/, steps(message([use('mcp__mail__send', 'toolu_1')]), 'Not sent.'));
+    const one = agentOf(await session());
+    say(one, 'Go');
+    await runOf(one);
+    const two = agentOf(one.threadId);
+    await two.connectAgent();
+    await runOf(two, { resume: [{ interruptId: 'toolu_1', status: 'resolved', payload: { approved: false } }] });
+    const late = await runOf(one, {
+      resume: [{ interruptId: 'toolu_1', status: 'resolved', payload: { approved: true } }],
+    });
+    expect(outcomeOf(late)).to.deep.equal({ type: 'success' });
+    expect(one.messages.at(-1)!.content).to.equal('Not sent.');
+    await expectSameAfterReload(one);
+  });
+
   it('forgets what a model call showed that is made again', async () => {
     service.model.reply([text('Wrong begin'), cut()], 'Right.');
     const agent = agentOf(await session());

@@ -1,0 +1,47 @@
+import { Chat } from '@ai-sdk/react';
+import type { UIMessage } from 'ai';
+import { AgentSessionClient } from '@agent-session-service/client';
+import { AgentSessionTransport, loadMessages } from '@agent-session-service/client/ai-sdk';
+import { tokenOf } from './back-end.js';
+
+/** A chat of this page. It belongs to no component: a component that goes away would cancel its turn. */
+export interface OpenChat {
+  id: string;
+  client: AgentSessionClient;
+  transport: AgentSessionTransport;
+  chat: Chat<UIMessage>;
+  /** Id of the newest event that is shown. */
+  after: string | undefined;
+}
+
+const opened = new Map<string, Promise<OpenChat>>();
+
+/** Opens a session as a chat: its history, and then its open turn from the start. */
+export function openChat(service: string, id: string): Promise<OpenChat> {
+  let opening = opened.get(id);
+  if (opening === undefined) {
+    opening = open(service, id);
+    opened.set(id, opening);
+    opening.catch(() => opened.delete(id));
+  }
+  return opening;
+}
+
+async function open(service: string, id: string): Promise<OpenChat> {
+  const client = new AgentSessionClient({ baseUrl: service, apiKey: tokenOf(id) });
+  const transport = new AgentSessionTransport({ client });
+  const chat = new Chat<UIMessage>({ id, transport });
+  const openChat = { id, client, transport, chat, after: undefined };
+  await load(openChat);
+  void chat.resumeStream();
+  return openChat;
+}
+
+/** Shows what the service has. The place is read first, so that what happens meanwhile is seen by `follow`. */
+export async function load(open: OpenChat): Promise<void> {
+  const { id, client, chat } = open;
+  const { items } = await client.listEvents(id, { order: 'desc', limit: 1 });
+  const messages = await loadMessages(client, id);
+  open.after = items[0]?.id;
+  chat.messages = messages;
+}
