@@ -4,7 +4,7 @@ import { advanceWait as advance } from '../../src/answers/wait.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 import type { ActivityDeps } from '../deps.js';
-import { remainingMs } from './remaining.js';
+import { remainingMs } from './turn-clock.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** Both are local activities, so that a turn that waits for days occupies no activity slot. */

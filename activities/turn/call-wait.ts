@@ -1,8 +1,7 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { CallPlace } from '../../src/turns/facts.js';
 import type { CallSlots } from '../call-slots.js';
+import type { CallPlace } from '../../src/turns/facts.js';
 import type { ActivityDeps } from '../deps.js';
-import { showAsking } from './show-asking.js';
 
 /** contract.md §23: connections of a project in a process whose calls wait for a person. */
 export const MAX_WAITING_CALLS = 500;
@@ -62,4 +61,20 @@ export class CallWait {
   #show(asks: boolean): void {
     this.#shown = this.#shown.then(() => showAsking(this.deps, this.call, asks));
   }
+}
+
+/**
+ * Shows in Temporal that a call waits for a person, or no longer. A signal that is lost costs nothing else: the turn is not
+ * found by `WaitsFor`, or is found until the call ends.
+ */
+export async function showAsking(
+  { workflows, log }: Pick<ActivityDeps, 'workflows' | 'log'>,
+  { turnId, step, index }: CallPlace,
+  asks: boolean,
+): Promise<void> {
+  await workflows
+    .signalAsking(turnId, { step, index, asks })
+    .catch((err: unknown) =>
+      log.debug({ err, turn_id: turnId }, 'Temporal does not show that a call waits for a person'),
+    );
 }

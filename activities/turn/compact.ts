@@ -1,12 +1,10 @@
 import { storeSummary } from '../../src/steps/compaction.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
-import { endModelCall } from '../../src/steps/end-model-call.js';
-import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
+import { endModelCall, beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
-import type { ActivityTask } from '../../src/steps/activity-task.js';
 import { estimateRequest } from '../prompt/tokens.js';
 import { budgetOf, budgetReached, reachBudget } from './budget.js';
 import { retrySecondsOf, withFallback } from './fall-back.js';

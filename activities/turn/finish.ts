@@ -1,7 +1,6 @@
-import { failed } from '../../src/turns/failed.js';
+import { failed, type TurnOutcome } from '../../src/turns/outcome.js';
 import { endTurn } from '../../src/turns/finish.js';
 import { lastModelFailure, modelOfTurn } from '../../src/steps/last-failure.js';
-import type { TurnOutcome } from '../../src/turns/outcome.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
 import { describeTooLargeTools } from './too-large-tools.js';

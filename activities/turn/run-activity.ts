@@ -9,7 +9,7 @@ import type { ActivityDeps } from '../deps.js';
 import { Heartbeat } from './heartbeat.js';
 import { LeaseLostError } from '../../src/turns/running-turns.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/errors.js';
-import type { ActivityTask } from '../../src/steps/activity-task.js';
+import type { ActivityTask } from '../../src/steps/model-call.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
 const RETRY_DELAY = '1 s';

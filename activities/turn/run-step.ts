@@ -1,10 +1,9 @@
 import type { RetryNotice } from '../../src/events/stream-schema.js';
-import { beginModelCall, type ModelCall } from '../../src/steps/model-call.js';
+import { beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
 import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import type { WrittenDeltas } from '../../src/stream/delta-writer.js';
 import { OvertakenError } from '../../src/turns/errors.js';
-import type { ActivityTask } from '../../src/steps/activity-task.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
 import { sendFor } from '../model/send.js';

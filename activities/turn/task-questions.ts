@@ -9,7 +9,7 @@ import type { McpConnection } from '../../src/mcp/client.js';
 import { withDeadline } from '../../src/mcp/deadline.js';
 import { readQuestion, type QuestionHandler } from '../../src/mcp/questions.js';
 import { getTaskResult } from '../../src/mcp/tasks.js';
-import { shortLimits } from '../../src/mcp/transport/answer-limits.js';
+import { shortLimits } from '../../src/mcp/transport/answer-body.js';
 import { HttpStatusError } from '../../src/mcp/transport/errors.js';
 import { actionsAnswered } from '../../src/platform/metrics.js';
 import type { CallPlace } from '../../src/turns/facts.js';
@@ -17,7 +17,7 @@ import type { ActivityDeps } from '../deps.js';
 import { POLL_SECONDS } from '../tools/mcp/task-session.js';
 import { storeQuestion } from './ask-person.js';
 import { storeWithRetries } from './run-activity.js';
-import { showAsking } from './show-asking.js';
+import { showAsking } from './call-wait.js';
 
 /** After the first question, more may follow at once. */
 const GATHER_MS = 300;

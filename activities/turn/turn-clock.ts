@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
+import type { ActivityDeps } from '../deps.js';
 
 const TICK_MS = 500;
 
@@ -42,4 +43,9 @@ export class TurnClock {
     if (this.remainingMs > 0) return;
     this.#over.abort(ApplicationFailure.nonRetryable('The time of the turn is over.', 'turn_timeout'));
   }
+}
+
+/** What is left of the time of a turn that has run for `runningMs`. */
+export function remainingMs({ config }: ActivityDeps, runningMs: number): number {
+  return Math.max(0, Math.round(config.turnTimeoutSeconds * 1000 - runningMs));
 }

@@ -12,8 +12,7 @@ import { withLargeAnswer } from './large-answer.js';
 import { failureReason } from './reasons.js';
 import type { RequestAuth } from './request-auth.js';
 import { keepTools, listTools } from './tools.js';
-import type { OnLarge } from './transport/answer-body.js';
-import { MAX_LIST_VALUES } from './transport/answer-limits.js';
+import { type OnLarge, MAX_LIST_VALUES } from './transport/answer-body.js';
 import { Pacer } from './transport/pacer.js';
 
 /** Time limit of a whole probe (docs/limits.md). */

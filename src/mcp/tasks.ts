@@ -4,7 +4,7 @@ import { isStorableText } from '../platform/text.js';
 import type { McpConnection } from './client.js';
 import type { RequestOptions } from './transport/request.js';
 import { McpProtocolError } from './transport/errors.js';
-import { shortLimits } from './transport/answer-limits.js';
+import { shortLimits } from './transport/answer-body.js';
 
 /** Tasks are experimental in MCP 2025-11-25 and in its SDK. This file is all that knows their messages. */
 

@@ -7,8 +7,7 @@ import { cleanJson, type Cleaner } from './cleaner.js';
 import type { McpConnection } from './client.js';
 import { taskSupportOf } from './tasks.js';
 import { MAX_SCHEMA_DEPTH, sanitizeInputSchema } from './input-schema.js';
-import type { OnLarge } from './transport/answer-body.js';
-import { listLimits } from './transport/answer-limits.js';
+import { type OnLarge, listLimits } from './transport/answer-body.js';
 import { McpProtocolError } from './transport/errors.js';
 
 const MAX_PAGES = 200;

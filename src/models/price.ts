@@ -1,6 +1,6 @@
-import type { CallUsage } from './content.js';
 import type { ModelEntry } from './entry.js';
-import { isDecimal, toUnits } from '../platform/decimal.js';
+import { isDecimal, toUnits, toDecimal } from '../platform/decimal.js';
+import type { CallUsage } from './content.js';
 
 /** What a model costs, as MODELS_FILE says: numbers for a million tokens. */
 type PriceEntry = NonNullable<ModelEntry['price']>;
@@ -41,4 +41,15 @@ export function costOf(price: Price, usage: CallUsage): bigint {
     BigInt(usage.cache_read_input_tokens) * price.cache_read +
     BigInt(usage.cache_creation_input_tokens) * price.cache_write
   );
+}
+
+/** The model of a call, with its price when the call is made; null if it is not known. */
+export interface CalledModel {
+  id: string;
+  price: Price | null;
+}
+
+/** What the tokens of a call cost, as a decimal number; null without a price. */
+export function priceCall({ price }: CalledModel, usage: CallUsage): string | null {
+  return price === null ? null : toDecimal(costOf(price, usage));
 }

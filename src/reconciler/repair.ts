@@ -3,9 +3,8 @@ import { rawSql, runSql, sql } from '../db/sql.js';
 import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js';
 import type { ReconcileDeps } from './deps.js';
 import { takeOverUnrecorded } from '../workers/takeover.js';
-import { failed } from '../turns/failed.js';
+import { failed, BUDGET_REACHED, type TurnOutcome } from '../turns/outcome.js';
 import { endTurn } from '../turns/finish.js';
-import { BUDGET_REACHED, type TurnOutcome } from '../turns/outcome.js';
 import { OPEN } from '../db/turn-states.js';
 import { loadRunningMs } from '../turns/running-time.js';
 

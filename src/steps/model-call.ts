@@ -1,14 +1,21 @@
-import type { EntityManager } from 'typeorm';
-import { write } from '../db/transaction.js';
 import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
-import { priceCall, type CalledModel } from '../models/called-model.js';
-import type { CallUsage } from '../models/content.js';
+import { priceCall, type CalledModel } from '../models/price.js';
+import type { CallUsage, ModelAnswer } from '../models/content.js';
 import { newId } from '../platform/ids.js';
 import { changeTurn, ifOpen, ifRunning, type Fence, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
-import type { Turn } from '../turns/turn.js';
-import type { ActivityTask } from './activity-task.js';
 import { deliverSteering, SteeringChangedError } from './steering.js';
+import type { EntityManager } from 'typeorm';
+import { write } from '../db/transaction.js';
+import type { Turn } from '../turns/turn.js';
+
+/** One attempt of an activity. Calls record it, so that it can be taken over when its worker dies. */
+export interface ActivityTask {
+  /** The worker's identity in Temporal. */
+  workerId: string;
+  /** Names the attempt in Temporal. No secret, but of no use to people: never logged. */
+  token: Uint8Array;
+}
 
 /** One model call, recorded before it is sent. Its deltas and its usage refer to it. */
 export interface ModelCall {
@@ -136,4 +143,58 @@ async function readProgress(tx: EntityManager, turn: Turn, step: number): Promis
 /** Guards the outcome of a call: refuses it if another call has begun or the turn has moved on. */
 export function isLatestCall({ position, call }: Pick<ModelCall, 'position' | 'call'>): Fence {
   return (turn) => ifRunning(turn) && turn.position === position && turn.modelCalls === call;
+}
+
+const RECORD_CALL_USAGE = `
+  UPDATE model_attempts SET usage = $4, cost = $5, first_token_ms = $6
+  WHERE turn_id = $1 AND position = $2 AND attempt = $3 AND usage IS NULL`;
+const END_CALL = `
+  UPDATE model_attempts SET usage = $4, cost = $5, first_token_ms = coalesce($6, first_token_ms), ended_at = $7, error = $8
+  WHERE turn_id = $1 AND position = $2 AND attempt = $3`;
+
+/** Records the usage of a call when it starts, and its first token, so that they count even if the process dies. */
+export async function recordUsage(
+  deps: TurnDeps,
+  call: ModelCall,
+  usage: CallUsage,
+  firstTokenMs: number | null,
+): Promise<void> {
+  await changeTurn(deps, call.turnId, ifRunning, (turn, tx) => {
+    write(tx, RECORD_CALL_USAGE, usageOf(call, { usage, firstTokenMs }));
+    turn.seeFirstToken(call.startedAt, firstTokenMs);
+  });
+}
+
+/** Records the usage of a call that ended without an outcome, and the reason if the model failed. */
+export async function endModelCall(
+  deps: TurnDeps,
+  call: ModelCall,
+  answer: ModelAnswer,
+  failure: ModelFailure | null,
+): Promise<void> {
+  await changeTurn(deps, call.turnId, ifRunning, (turn, tx) => endCall(tx, turn, call, answer, failure));
+}
+
+/** The end of a call, as a part of a change. It may be repeated. */
+export function endCall(
+  tx: EntityManager,
+  turn: Turn,
+  call: ModelCall,
+  { usage, firstTokenMs }: Pick<ModelAnswer, 'usage' | 'firstTokenMs'>,
+  failure: ModelFailure | null = null,
+): void {
+  write(tx, END_CALL, [
+    ...usageOf(call, { usage, firstTokenMs }),
+    turn.at,
+    failure === null ? null : JSON.stringify(failure),
+  ]);
+  turn.seeFirstToken(call.startedAt, firstTokenMs);
+}
+
+function usageOf(
+  { turnId, position, attempt, model }: ModelCall,
+  { usage, firstTokenMs }: Pick<ModelAnswer, 'usage' | 'firstTokenMs'>,
+): unknown[] {
+  const firstToken = firstTokenMs === null ? null : Math.round(firstTokenMs);
+  return [turnId, position, attempt, JSON.stringify(usage), priceCall(model, usage), firstToken];
 }

@@ -2,7 +2,6 @@ import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import { write, type Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
-import type { StopReason } from '../events/fields.js';
 import type { NewEvent } from '../events/schema.js';
 import type { ModelAnswer, AssistantBlock } from '../models/content.js';
 import { exactText } from '../platform/exact-json.js';
@@ -12,13 +11,10 @@ import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import { readFacts } from '../turns/facts.js';
 import { launchTurn, type LaunchDeps } from '../turns/launch.js';
 import { lockForTurn, type QueuedTurn } from '../turns/open.js';
-import type { TurnResult } from '../turns/outcome.js';
+import type { TurnResult, TurnOutcome } from '../turns/outcome.js';
 import { startNext } from '../turns/start-next.js';
 import { GIVE_OUTPUT } from '../sessions/tools.js';
-import { outcomeOfAnswer, stopReasonOf } from './answer-outcome.js';
-import { endCall } from './end-model-call.js';
-import type { StepOutput } from './output.js';
-import { isLatestCall, type ModelCall } from './model-call.js';
+import { endCall, isLatestCall, type ModelCall } from './model-call.js';
 import {
   eventsOfCalls,
   insertCalls,
@@ -28,6 +24,8 @@ import {
   type CallPermission,
   type StepCall,
 } from './step-calls.js';
+import type { StopReason } from '../events/fields.js';
+import type { StepOutput } from './output.js';
 
 /** What the workflow does after the model's response. */
 export type StepOutcome =
@@ -165,4 +163,36 @@ function eventsOf(call: ModelCall, answer: ModelAnswer, calls: StepCall[]): NewE
 
 function joined(content: AssistantBlock[], textOf: (block: AssistantBlock) => string): string {
   return content.map(textOf).join('');
+}
+
+interface EndingAnswer {
+  answer: Pick<ModelAnswer, 'stopReason'>;
+  /** True for the last step that the turn may take. */
+  isLast: boolean;
+  /** Null in a turn without `output_schema`. */
+  output: StepOutput | null;
+}
+
+/** The stop reason as it is stored: some servers send none. */
+export function stopReasonOf({ stopReason }: Pick<ModelAnswer, 'stopReason'>): string {
+  return stopReason ?? 'end_turn';
+}
+
+/** How the answer ends the turn; null if the turn goes on. */
+export function outcomeOfAnswer({ answer, isLast, output }: EndingAnswer, hasUses: boolean): TurnOutcome | null {
+  const stopReason = stopReasonOf(answer);
+  const completed = (reason: StopReason, value: string | null = null): TurnOutcome => ({
+    kind: 'completed',
+    stopReason: reason,
+    ...(output !== null && { output: value }),
+  });
+  if (output?.end != null) return completed(output.end.stopReason, output.end.value);
+  const goesOn = hasUses || stopReason === 'pause_turn' || output?.mustRepair === true;
+  if (goesOn) return isLast ? completed('max_steps') : null;
+  return completed(turnStopReason(stopReason));
+}
+
+function turnStopReason(modelReason: string): StopReason {
+  if (modelReason === 'max_tokens' || modelReason === 'model_context_window_exceeded') return 'max_output_tokens';
+  return modelReason === 'refusal' ? 'refusal' : 'end_turn';
 }

@@ -12,7 +12,7 @@ import { parseExact } from '../platform/exact-json.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
-import type { ActivityTask } from './activity-task.js';
+import type { ActivityTask } from './model-call.js';
 
 export interface ToolCallRow {
   turnId: string;

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { Listener } from '../db/listen.js';
 import type { Logger } from '../platform/logger.js';
 import { channelOf, idsOfNotification, parseNotification, type TurnNotification } from './notify.js';
-import { findBehind } from './poll.js';
+import { findBehind } from './read-next.js';
 import { SessionReader } from './reader.js';
 import { RingMemory } from './ring.js';
 

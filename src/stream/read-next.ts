@@ -1,5 +1,4 @@
 import { OPEN } from '../db/turn-states.js';
-import type { Db } from '../db/transaction.js';
 import {
   batchOf,
   bytesOfFrame,
@@ -11,6 +10,7 @@ import {
   type Frame,
 } from './frames.js';
 import { comparePositions, parseEventId, START, type StreamPlace, type Position } from './position.js';
+import type { Db } from '../db/transaction.js';
 
 const MAX_ROWS = 200;
 /** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */
@@ -211,4 +211,32 @@ export async function isReplayTooLong(db: Db, { sessionId, at: [number, stored] 
     [sessionId, number, stored],
   );
   return row!.is_too_long;
+}
+
+/**
+ * The indexes of the places that are not the last one of their session: more is stored of the turn, another turn has begun, or the
+ * session is deleted. `withDeltas`: for each place, whether deltas count too.
+ */
+export async function findBehind(db: Db, places: StreamPlace[], withDeltas: boolean[]): Promise<number[]> {
+  const rows = await db.query<{ index: number }[]>(
+    `SELECT place.n::integer - 1 AS index
+     FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::boolean[]) WITH ORDINALITY
+         AS place(session_id, turn_id, position, attempt, delta, with_deltas, n)
+       LEFT JOIN sessions ON sessions.id = place.session_id AND deleted_at IS NULL
+       LEFT JOIN turns ON turns.id = place.turn_id
+       LEFT JOIN LATERAL (
+         SELECT attempt, last FROM deltas
+         WHERE with_deltas AND deltas.turn_id = turns.id AND deltas.position = turns.position
+         ORDER BY attempt DESC, last DESC LIMIT 1) AS latest ON true
+     WHERE sessions.id IS NULL OR coalesce(last_turn_id, '') <> place.turn_id
+       OR (turns.position, coalesce(latest.attempt, 0), coalesce(latest.last, 0))
+         > (place.position, place.attempt, place.delta)`,
+    [
+      places.map(({ sessionId }) => sessionId),
+      places.map(({ turnId }) => turnId),
+      ...[1, 2, 3].map((part) => places.map(({ at }) => at[part])),
+      withDeltas,
+    ],
+  );
+  return rows.map(({ index }) => index);
 }

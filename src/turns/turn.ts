@@ -4,7 +4,7 @@ import type { EventRow } from '../events/store.js';
 import { exactText } from '../platform/exact-json.js';
 import { newId } from '../platform/ids.js';
 import { isoOf, microsOf } from '../platform/timestamps.js';
-import type { CalledModel } from '../models/called-model.js';
+import type { CalledModel } from '../models/price.js';
 import type { TurnFacts } from './facts.js';
 import type { TurnOutcome, TurnResult } from './outcome.js';
 import { sumCalls, type ModelUsage } from './spent.js';

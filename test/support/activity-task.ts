@@ -1,5 +1,5 @@
-import type { CalledModel } from '../../src/models/called-model.js';
-import type { ActivityTask } from '../../src/steps/activity-task.js';
+import type { CalledModel } from '../../src/models/price.js';
+import type { ActivityTask } from '../../src/steps/model-call.js';
 
 /** For calls that a test begins without a worker. */
 export const ACTIVITY_TASK: ActivityTask = { workerId: 'a-test', token: new Uint8Array([1]) };

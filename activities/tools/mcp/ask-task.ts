@@ -8,7 +8,7 @@ import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { answerRefused, failureReason } from '../../../src/mcp/reasons.js';
 import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../src/mcp/tasks.js';
-import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-limits.js';
+import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-body.js';
 import type { TaskCall, TaskRow } from '../../../src/steps/task-call.js';
 import { textResult, type ToolDeps, type ToolResult } from '../tool.js';
 import { mcpResult } from './result.js';

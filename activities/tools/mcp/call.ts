@@ -3,7 +3,7 @@ import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
-import { MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-limits.js';
+import { MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-body.js';
 import { HttpStatusError } from '../../../src/mcp/transport/errors.js';
 import { answerLost, failureReason, neverReached, refusedCredential } from '../../../src/mcp/reasons.js';
 import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';

@@ -13,7 +13,7 @@ import { keepTools, listTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type AuthorizedServer, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import type { MemoryShare } from '../../../src/platform/byte-budget.js';
-import { MAX_LIST_VALUES } from '../../../src/mcp/transport/answer-limits.js';
+import { MAX_LIST_VALUES } from '../../../src/mcp/transport/answer-body.js';
 import { Pacer } from '../../../src/mcp/transport/pacer.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
 import { UserConnections } from './user-connections.js';

@@ -1,7 +1,7 @@
 import pRetry from 'p-retry';
 import { storeTask } from '../../../src/steps/task-call.js';
 import type { ToolCallRow } from '../../../src/steps/tool-call.js';
-import type { ActivityTask } from '../../../src/steps/activity-task.js';
+import type { ActivityTask } from '../../../src/steps/model-call.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
 import type { ToolDeps } from '../tool.js';
 import type { StartedTask } from './start-task.js';

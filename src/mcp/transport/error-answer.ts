@@ -1,5 +1,5 @@
 import { asJsonObject } from '../../platform/json-object.js';
-import { MAX_UNASKED_BYTES } from './answer-limits.js';
+import { MAX_UNASKED_BYTES } from './answer-body.js';
 import { EventReader } from './event-reader.js';
 import type { McpRequest } from './request.js';
 import { rpcError, type RpcError } from './server-error.js';

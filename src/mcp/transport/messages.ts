@@ -2,7 +2,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { asJsonObject, isJsonObject, type JsonObject } from '../../platform/json-object.js';
 import { parseExact } from '../../platform/exact-json.js';
 import { isQuestion, refusableQuestion } from '../questions.js';
-import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES } from './answer-limits.js';
+import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES } from './answer-body.js';
 import { AnswerRefusedError } from './errors.js';
 import type { McpRequest } from './request.js';
 import { rpcError, serverError } from './server-error.js';

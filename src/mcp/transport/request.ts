@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../platform/json-object.js';
 import { ignored } from '../../platform/ignored.js';
-import type { OnLarge } from './answer-body.js';
-import type { AnswerLimits } from './answer-limits.js';
+import type { OnLarge, AnswerLimits } from './answer-body.js';
 
 /** The connection ended before the answer arrived. The server may have carried out the request. */
 export class AnswerLostError extends Error {

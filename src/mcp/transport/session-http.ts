@@ -4,7 +4,7 @@ import type { GuardedNetwork } from '../../network/network.js';
 import { exactText } from '../../platform/exact-json.js';
 import { ignored } from '../../platform/ignored.js';
 import type { RequestAuth } from '../request-auth.js';
-import { MAX_ANSWER_BYTES } from './answer-limits.js';
+import { MAX_ANSWER_BYTES } from './answer-body.js';
 import { HttpStatusError } from './errors.js';
 
 export const STREAM_TYPE = 'text/event-stream';

@@ -7,8 +7,14 @@ import { ignored } from '../../platform/ignored.js';
 import { asJsonObject, type JsonObject } from '../../platform/json-object.js';
 import { scanJson } from '../../platform/json-scan.js';
 import type { RequestAuth } from '../request-auth.js';
-import { AnswerBody, LARGE_BYTES, LARGE_VALUES } from './answer-body.js';
-import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES, shortLimits } from './answer-limits.js';
+import {
+  AnswerBody,
+  LARGE_BYTES,
+  LARGE_VALUES,
+  MAX_UNASKED_BYTES,
+  MAX_UNASKED_VALUES,
+  shortLimits,
+} from './answer-body.js';
 import { readErrorAnswer } from './error-answer.js';
 import { AnswerRefusedError, HttpStatusError } from './errors.js';
 import { EventReader } from './event-reader.js';

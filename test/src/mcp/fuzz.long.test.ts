@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
 import { countJsonValues } from '../../../src/platform/value-count.js';
-import { MAX_ANSWER_BYTES, MAX_ANSWER_VALUES, MAX_LIST_VALUES } from '../../../src/mcp/transport/answer-limits.js';
+import { MAX_ANSWER_BYTES, MAX_ANSWER_VALUES, MAX_LIST_VALUES } from '../../../src/mcp/transport/answer-body.js';
 import { hostileJson, reportFailure } from '../../support/hostile-json.js';
 import { mcpCalls, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, startRawServer, type Form } from '../../support/raw-answers.js';

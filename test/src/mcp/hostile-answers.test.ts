@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_ANSWER_VALUES, MAX_LIST_VALUES, MAX_SHORT_VALUES } from '../../../src/mcp/transport/answer-limits.js';
+import { MAX_ANSWER_VALUES, MAX_LIST_VALUES, MAX_SHORT_VALUES } from '../../../src/mcp/transport/answer-body.js';
 import { failureOf } from '../../support/failure.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, startRawServer, type Form, type RawAnswer } from '../../support/raw-answers.js';

@@ -1,13 +1,11 @@
 import { expect } from 'chai';
 import type { CallUsage } from '../../../src/models/content.js';
-import { priceOf } from '../../../src/models/price.js';
+import { priceOf, type CalledModel } from '../../../src/models/price.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { findSession } from '../../../src/sessions/store.js';
-import type { CalledModel } from '../../../src/models/called-model.js';
 import { storeSummary } from '../../../src/steps/compaction.js';
-import { endModelCall, recordUsage } from '../../../src/steps/end-model-call.js';
-import { beginModelCall, type ModelCall } from '../../../src/steps/model-call.js';
+import { endModelCall, recordUsage, beginModelCall, type ModelCall } from '../../../src/steps/model-call.js';
 import { changeModel } from '../../../src/steps/model-change.js';
 import { storeStep } from '../../../src/steps/model-step.js';
 import { Notifier } from '../../../src/stream/notify.js';

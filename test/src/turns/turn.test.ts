@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { CalledModel } from '../../../src/models/called-model.js';
-import { priceOf } from '../../../src/models/price.js';
+import { type CalledModel, priceOf } from '../../../src/models/price.js';
 import { isoOf, microsOf } from '../../../src/platform/timestamps.js';
 import type { ModelCallFact, ToolCallFact, TurnFacts, WaitFact } from '../../../src/turns/facts.js';
 import { sumCalls } from '../../../src/turns/spent.js';
