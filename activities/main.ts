@@ -39,6 +39,8 @@ import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
 import { startWorkers } from './start-workers.js';
+import { CommandSlots } from './command-slots.js';
+import { openSandboxes } from './sandbox/open.js';
 import { McpConnections } from './tools/mcp/connections.js';
 
 export interface RunningWorker {
@@ -60,11 +62,13 @@ export async function startWorker(
   const tracing = await traceTemporal(process.env);
   const catalogue = await loadModels(config);
   let database: () => ReturnType<typeof postgresState> = () => Promise.resolve({ postgres: 'away' });
-  let health: () => Promise<Omit<PartStates, 'postgres' | 'reason'>> = () =>
+  const storage = await openStorage(config);
+  const sandboxes = await openSandboxes(config, storage, log);
+  let health: () => Promise<Omit<PartStates, 'postgres' | 'reason' | 'sandbox'>> = () =>
     Promise.resolve({ temporal: 'away', worker: 'away' });
   const readiness = createReadiness(async () => {
     const [state, parts] = await Promise.all([database(), health()]);
-    return { ...state, ...parts };
+    return { ...state, ...parts, sandbox: sandboxes.isUp() ? 'ok' : 'off' };
   });
   const status =
     config.metricsPort === null
@@ -112,10 +116,11 @@ export async function startWorker(
     eager: false,
   });
   ({ health } = reconciler);
-  const storage = await openStorage(config);
   void warnOfForeignStorage(db, storage, log);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
-  const forTurns = { deltas, models, conversations, schemaChecks, mcp, budget, runningTurns, slots, waitingCalls };
+  const forCommands = { sandbox: sandboxes.provider, commandSlots: new CommandSlots(config.sandboxMaxCommands) };
+  const forCalls = { schemaChecks, mcp, budget, slots, waitingCalls, ...forCommands };
+  const forTurns = { deltas, models, conversations, runningTurns, ...forCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const start = (): Promise<LeasedWorkers> =>
     startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });
@@ -126,6 +131,7 @@ export async function startWorker(
   const shutDown = async (): Promise<void> => {
     await working.close();
     answers.close();
+    sandboxes.close();
     await Promise.all([reconciler.close(), cancels.close()]);
     await Promise.all([mcp.closeAll(), schemaChecks.close(), notifier.flush(), status?.close()]);
     await connection.close();

@@ -97,7 +97,7 @@ export async function openDeps(
     downloads: new ReadSlots(DOWNLOADS),
     readiness: createReadiness(async () => {
       const [state, parts] = await Promise.all([postgresState(db), turns.parts.health()]);
-      return { ...state, ...parts };
+      return { ...state, ...parts, sandbox: config.sandboxProvider === 'off' ? 'off' : 'ok' };
     }),
     ...turns.parts,
   };

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from '../src/platform/config.js';
+import type { SandboxProblem } from '../src/workspaces/sandbox.js';
 import { DATABASE } from './embedded-postgres.js';
 
 export interface BannerFacts {
@@ -10,6 +11,8 @@ export interface BannerFacts {
   postgresPort: number | null;
   usesLocalModel: boolean;
   dataDir: string;
+  /** Why `npm start` has switched sandboxes off. */
+  sandboxProblem: SandboxProblem | null;
 }
 
 /** The text `npm start` prints when everything is ready: the addresses, the key, and commands to paste. */
@@ -20,6 +23,7 @@ export async function banner({
   postgresPort,
   usesLocalModel,
   dataDir,
+  sandboxProblem,
 }: BannerFacts): Promise<string> {
   const base = config.publicUrl;
   const model = await firstModel(
@@ -39,6 +43,7 @@ export async function banner({
           `  Postgres     postgres://postgres@127.0.0.1:${postgresPort}/${DATABASE} (password in ${join(dataDir, 'postgres.json')})`,
         ]),
     `  Model        ${model}${usesLocalModel ? ' (rules, not an LLM: set ANTHROPIC_API_KEY or MODELS_FILE for a real one)' : ''}`,
+    `  Sandbox      ${sandboxLine(config, sandboxProblem)}`,
     `  State        ${dataDir}`,
     '',
     '  Try it in another terminal:',
@@ -59,6 +64,11 @@ export async function banner({
     '  Ctrl-C stops everything; the next start finds it again.',
     '',
   ].join('\n');
+}
+
+function sandboxLine({ sandboxProvider }: Config, problem: SandboxProblem | null): string {
+  if (sandboxProvider !== 'off') return `${sandboxProvider} (commands of agents run there)`;
+  return problem === null ? 'off (SANDBOX_PROVIDER)' : `off: ${problem.reason} ${problem.remedy}`;
 }
 
 /** Reads the model over HTTP, which also proves that the printed address and key work. */

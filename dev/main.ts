@@ -4,6 +4,7 @@ import { acquireLock } from '#dev/lock.mjs';
 import { step } from '#dev/progress.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { loadConfig } from '../src/platform/config.js';
+import { findSandboxProblem } from '../activities/sandbox/open.js';
 import { migrate } from '../src/db/migrate.js';
 import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { freePort } from '../src/platform/free-port.js';
@@ -128,6 +129,8 @@ async function bringUp(
   }
 
   const config = loadConfig(settings);
+  const sandboxProblem = env.SANDBOX_PROVIDER ? null : await findSandboxProblem(config);
+  if (!env.SANDBOX_PROVIDER && sandboxProblem === null) config.sandboxProvider = 'bubblewrap';
   for (const sentence of misspeltSettings(env)) console.warn(sentence);
   await migrate(config.databaseUrl);
   const demoKey = await keepDemoKey(config.databaseUrl, dataDir);
@@ -136,7 +139,7 @@ async function bringUp(
     () => startService(config),
     (running) => running.close(),
   );
-  const welcome = await banner({ ...embedded, config, demoKey, usesLocalModel, dataDir });
+  const welcome = await banner({ ...embedded, config, demoKey, usesLocalModel, dataDir, sandboxProblem });
   return { welcome, failed: Promise.race([service.failed, ...failures]) };
 }
 

@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process';
-import { statfs } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import type { Logger } from '../../src/platform/logger.js';
 import { GIB } from '../../src/platform/units.js';
+import { isDiskFull } from './disk-space.js';
+import { removeTree } from './remove-tree.js';
 import type { Tree } from './tree.js';
 
 /** What trees that wait for their next command may take on the disk of a worker. */
 const MAX_BYTES = 10 * GIB;
-const MAX_TREES = 1000;
-/** This share of the disk stays free. */
-const MIN_FREE = 0.05;
+export const MAX_TREES = 500;
 
 interface Cached {
   tree: Tree;
@@ -49,7 +46,7 @@ export class TreeCache {
     void this.dispose(sessionId);
     this.#trees.set(sessionId, cached);
     this.#bytes += cached.bytes;
-    const isFull = await this.#isDiskFull();
+    const isFull = await isDiskFull(this.folder);
     for (const id of this.#trees.keys()) {
       if (!isFull && this.#bytes <= MAX_BYTES && this.#trees.size <= MAX_TREES) return;
       void this.dispose(id);
@@ -61,22 +58,21 @@ export class TreeCache {
     if (cached !== null) await this.discard(cached.tree);
   }
 
-  /** Removes a tree from the disk. `rm` also removes folders that are nested deeper than a path can say. */
+  /** Removes a tree from the disk. */
   async discard(tree: Tree): Promise<void> {
-    const { folder, owner } = tree;
     try {
-      // An ordinary user cannot empty a folder whose rights were taken away.
-      if (owner === null) await promisify(execFile)('chmod', ['-R', 'u+rwx', '--', folder]);
-      await promisify(execFile)('rm', ['-rf', '--', folder]);
+      await removeTree(tree.folder);
       this.onGone(tree);
     } catch (err) {
       this.log.warn({ err }, 'a tree of a workspace could not be removed from the disk');
     }
   }
 
-  async #isDiskFull(): Promise<boolean> {
-    const { bavail, blocks } = await statfs(this.folder);
-    return bavail < blocks * MIN_FREE;
+  /** The folder of the trees is gone. */
+  forget(): void {
+    for (const { tree } of this.#trees.values()) this.onGone(tree);
+    this.#trees.clear();
+    this.#bytes = 0;
   }
 
   #remove(sessionId: string): Cached | null {

@@ -13,7 +13,10 @@ export const DASHBOARD = fileURLToPath(new URL('dashboard.json', import.meta.url
 const TABLE = new URL('../../docs/operations/observing.md', import.meta.url);
 
 /** Gauges of a process. All others are of the whole service, and one process reports them. */
-const OF_PROCESS = new Set(['activity_slots', 'event_streams_open', 'db_pool_connections']);
+const OF_PROCESS = new Set([
+  ...['activity_slots', 'event_streams_open', 'db_pool_connections'],
+  ...['workspace_calls_waiting', 'workspace_sandbox_down', 'workspace_cache_bytes'],
+]);
 /** Rows of the table that stand for many metrics of Node: the one that tells most. */
 const OF_NODE: Record<string, string> = { 'nodejs_eventloop_lag_*': 'nodejs_eventloop_lag_p99_seconds' };
 /** The Temporal SDK's own metrics are not in the table. */
@@ -86,6 +89,8 @@ function targetsOf({ name, labels }: Metric, type: string): Target[] {
 }
 
 function unitOf(name: string, type: string): string {
+  if (name.endsWith('_bytes_total')) return 'Bps';
+  if (name.endsWith('_bytes')) return 'bytes';
   if (type === 'counter') return 'cps';
   if (name.endsWith('_seconds')) return 's';
   return name.endsWith('_ratio') ? 'percentunit' : 'short';

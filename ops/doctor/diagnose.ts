@@ -5,6 +5,7 @@ import { runCheck, type Finding } from './check.js';
 import { modelCheck } from './models.js';
 import { publicUrlCheck } from './oauth.js';
 import { postgresChecks } from './postgres.js';
+import { sandboxCheck } from './sandbox.js';
 import { storageCheck } from './storage.js';
 import { temporalChecks } from './temporal.js';
 import { workerCheck } from './worker.js';
@@ -24,6 +25,7 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     ...temporalChecks(),
     workerCheck(config),
     storageCheck(config),
+    sandboxCheck(config),
     publicUrlCheck(config),
     ...models.map((entry) => modelCheck(entry, env)),
   ];

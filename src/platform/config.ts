@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { defaultByteBudget } from './byte-budget.js';
@@ -32,13 +33,20 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   if (errors.length > 0) throw new ConfigError(errors);
   const { DATABASE_URL, DATABASE_LISTEN_URL, DATABASE_AUTH, PUBLIC_URL, STORAGE_URL, DATA_DIR, ...others } = settings;
   const { MODELS_FILE, ANTHROPIC_API_KEY, ENCRYPTION_KEY, METRICS_PORT, TEMPORAL_UI_URL, ...rest } = others;
-  const { WORKER_DEPLOYMENT_NAME: name, WORKER_BUILD_ID: buildId, UPLOAD_BUDGET_MB, MEDIA_BUDGET_MB, ...plain } = rest;
+  const { WORKER_DEPLOYMENT_NAME: name, WORKER_BUILD_ID: buildId, UPLOAD_BUDGET_MB, MEDIA_BUDGET_MB, ...more } = rest;
+  const { SANDBOX_ROOT, SANDBOX_DIR, SANDBOX_MAX_COMMANDS, ...plain } = more;
   return {
     ...camelCased(plain),
     publicUrl: (PUBLIC_URL ?? `http://${urlHost(plain.HOST)}:${plain.PORT}`).replace(/\/+$/, ''),
     databaseUrl: databaseAddress(DATABASE_URL, DATABASE_AUTH),
     databaseListenUrl: databaseAddress(DATABASE_LISTEN_URL ?? DATABASE_URL, DATABASE_AUTH),
     storageUrl: STORAGE_URL ?? defaultStorageUrl(DATA_DIR),
+    dataDir: DATA_DIR,
+    /** Null: the machine's programs. */
+    sandboxRoot: SANDBOX_ROOT ?? null,
+    /** Null: below `dataDir` or the temporary folder. */
+    sandboxDir: SANDBOX_DIR ?? null,
+    sandboxMaxCommands: SANDBOX_MAX_COMMANDS ?? Math.max(2, availableParallelism()),
     modelsFile: MODELS_FILE ?? null,
     anthropicApiKey: ANTHROPIC_API_KEY ?? null,
     encryptionKeys: encryptionKeysOf(ENCRYPTION_KEY),

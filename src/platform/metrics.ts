@@ -110,6 +110,51 @@ export const toolCallSeconds = histogram(
   'One tool call, built in or on an MCP server; outcome is ok, error (returned to the model), timeout or aborted',
   { labels: ['kind', 'outcome'], buckets: SECONDS },
 );
+export const workspaceCommands = counter(
+  'workspace_commands_total',
+  'Calls of bash, read, write and edit that ran, by tool and outcome: ok, error, timeout, memory, disk',
+  { labels: ['tool', 'outcome'] },
+);
+export const workspaceCommandSeconds = histogram(
+  'workspace_command_seconds',
+  'How long such a call ran in its sandbox',
+  { labels: ['tool'], buckets: SECONDS },
+);
+export const workspaceOpenSeconds = histogram(
+  'workspace_open_seconds',
+  'How long a call waited for its sandbox: for its turn, and for its files',
+  { buckets: SECONDS },
+);
+export const workspaceCommitSeconds = histogram(
+  'workspace_commit_seconds',
+  'How long it took to read the tree after such a call and to store what had changed',
+  { buckets: SECONDS },
+);
+export const workspaceCommitBytes = counter(
+  'workspace_commit_bytes_total',
+  'Bytes of contents that versions of workspaces have stored',
+);
+export const workspaceStopped = counter(
+  'workspace_stopped_total',
+  'Commands that were stopped at a limit, by reason: timeout, memory, disk',
+  { labels: ['reason'] },
+);
+export const workspaceReruns = counter(
+  'workspace_reruns_total',
+  'Calls in workspaces that ran again, because the worker of an earlier attempt was lost',
+);
+export const workspaceCallsWaiting = gauge(
+  'workspace_calls_waiting',
+  'Calls in workspaces that wait in this process, because SANDBOX_MAX_COMMANDS run',
+);
+export const workspaceCacheBytes = gauge(
+  'workspace_cache_bytes',
+  'Bytes on the disk of this worker that the next commands may use: trees, skills and uploads',
+);
+export const workspaceSandboxDown = gauge(
+  'workspace_sandbox_down',
+  '1 while SANDBOX_PROVIDER of this worker is set and no sandbox can be started',
+);
 export const streamLagSeconds = histogram(
   'event_stream_lag_seconds',
   'From storing an event or a delta to writing its frame to the socket, for readers that were up to date',

@@ -5,6 +5,8 @@ export interface PartStates {
   postgres: PartState;
   temporal: PartState;
   worker: PartState;
+  /** Whether commands of workspaces can run: for an API by the setting, for a worker by its last check. */
+  sandbox: 'ok' | 'off';
   /** Why Postgres cannot serve, where an operator must change something. */
   reason?: string;
 }

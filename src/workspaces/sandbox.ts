@@ -6,20 +6,29 @@ import type { Manifest } from './manifest.js';
  * version. activities/sandbox has the providers; the tools know this interface alone.
  */
 export interface SandboxProvider {
-  /** Tries whether commands can run here. Returns a sentence that says why not and what to do; null if they can. */
-  check(): Promise<string | null>;
+  /** Tries whether commands can run here, and removes what processes that are gone have left. Null: they can. */
+  check(): Promise<SandboxProblem | null>;
   /**
-   * Makes a sandbox with this version of the tree. Waits for a free place of the project.
+   * Makes a sandbox with this version of the tree.
    * @throws SandboxFailedError, ObjectMissingError, ServiceError `storage_error`, the signal's reason
    */
   open(at: SandboxAt, signal: AbortSignal): Promise<Sandbox>;
   /** Removes what is cached for a session. */
   dispose(sessionId: string): Promise<void>;
+  /** Bytes on this machine that the next commands may use. */
+  readonly cacheBytes: number;
+  /** Removes all that this process has cached. */
+  close(): void;
+}
+
+/** Why no command can run: a sentence, and another one that says what to do. */
+export interface SandboxProblem {
+  reason: string;
+  remedy: string;
 }
 
 export interface SandboxAt {
   sessionId: string;
-  projectId: string;
   base: Manifest;
   mounts: Mount[];
 }

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { ActivitySlots } from '../../activities/activity-slots.js';
 import { CallSlots } from '../../activities/call-slots.js';
-import { ConcurrencyLimit } from '../../activities/concurrency-limit.js';
+import { CommandSlots } from '../../activities/command-slots.js';
+import { ConcurrencyLimit, isLimitReached } from '../../activities/concurrency-limit.js';
 import { FairQueue } from '../../src/platform/fair-queue.js';
 import { Slots } from '../../activities/slots.js';
 import { CallWait } from '../../activities/turn/call-wait.js';
@@ -183,5 +184,68 @@ describe('the slots of a call that waits for a person', () => {
     leave();
     leaveSecond();
     other.ask()();
+  });
+});
+
+describe('the slots for commands of a worker', () => {
+  function start(total: number) {
+    const activitySlots = new ActivitySlots(4);
+    const commands = new CommandSlots(total);
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const run = (name: string, signal = new AbortController().signal): Promise<void> =>
+      commands.within(name[0]!, { signal, activitySlots, rest: () => () => undefined }, () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.set(name, resolve));
+      });
+    return { activitySlots, begun, run, end: (name: string) => ends.get(name)!() };
+  }
+
+  it('are taken by one project up to half of them, and by others meanwhile', async () => {
+    const { begun, run, end } = start(4);
+    for (const name of ['a1', 'a2', 'a3', 'b1', 'b2']) void run(name);
+    await settled();
+    expect(begun).to.deep.equal(['a1', 'a2', 'b1', 'b2']);
+    end('b1');
+    await settled();
+    expect(begun, 'a slot that b has given back is not one for a').to.have.length(4);
+    end('a1');
+    await settled();
+    expect(begun.at(-1)).to.equal('a3');
+  });
+
+  it('are at least one for each project', async () => {
+    const { begun, run } = start(1);
+    void run('a1');
+    await settled();
+    expect(begun).to.deep.equal(['a1']);
+  });
+
+  it('are waited for without a slot of Temporal, and a call that is cancelled leaves its line', async () => {
+    const { activitySlots, begun, run, end } = start(2);
+    const stop = new AbortController();
+    void run('a1');
+    const cancelled = run('a2', stop.signal).catch((error: unknown) => error);
+    void run('a3');
+    await settled();
+    expect(activitySlots.counts.waiting).to.equal(2);
+    stop.abort(new Error('cancelled'));
+    expect(await cancelled).to.have.property('message', 'cancelled');
+    expect(activitySlots.counts.waiting).to.equal(1);
+    end('a1');
+    await settled();
+    expect(begun).to.deep.equal(['a1', 'a3']);
+    expect(activitySlots.counts.waiting).to.equal(0);
+  });
+
+  it('are refused, to be asked for later, while a hundred calls of a project wait', async () => {
+    const { activitySlots, run } = start(2);
+    for (let call = 0; call < 101; call += 1) void run(`a${call}`);
+    await settled();
+    expect(activitySlots.counts.waiting).to.equal(100);
+    expect(isLimitReached(await run('a101').catch((error: unknown) => error))).to.equal(true);
+    void run('b1');
+    await settled();
+    expect(activitySlots.counts.waiting, 'another project does not wait').to.equal(100);
   });
 });

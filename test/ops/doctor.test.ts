@@ -68,11 +68,35 @@ describe('doctor', () => {
         'search attributes',
         'worker',
         'storage',
+        'sandbox',
         'public url',
       ],
       'model scripted',
     ]);
     expect(formatFindings(findings)).to.contain('ok    listen').and.contain('Everything answers.');
+  });
+
+  it('doctor reports a sandbox that was asked for and does not work, and passes without one', async () => {
+    const broken = join(dir, 'bwrap');
+    writeFileSync(
+      broken,
+      '#!/bin/sh\n[ "$1" = --help ] || { echo "bwrap: No permissions to create new namespace" >&2; exit 1; }\n',
+    );
+    chmodSync(broken, 0o755);
+    const { PATH } = process.env;
+    process.env.PATH = `${dir}:${PATH}`;
+    try {
+      const { detail, remedy } = await only('sandbox', { SANDBOX_PROVIDER: 'bubblewrap' });
+      expect(detail).to.contain('bwrap: No permissions to create new namespace');
+      expect(remedy).to.contain('user namespaces').and.contain('docs/operations/sandbox.md');
+      const off = (await diagnose(env)).find(({ part }) => part === 'sandbox');
+      expect(off)
+        .to.deep.include({ ok: true })
+        .and.have.property('detail')
+        .that.matches(/^off\. A sandbox of bubblewrap/);
+    } finally {
+      process.env.PATH = PATH;
+    }
   });
 
   it('doctor reports an invalid configuration, and runs no other check', async () => {

@@ -1,10 +1,10 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execFileSync } from 'node:child_process';
 import type { Context } from 'mocha';
 import { BubblewrapProvider } from '../../activities/sandbox/bubblewrap/provider.js';
 import { EMPTY_MANIFEST, type Manifest } from '../../src/workspaces/manifest.js';
-import type { CommandEnd, CommandIo, Mount, SandboxProvider } from '../../src/workspaces/sandbox.js';
+import type { CommandEnd, CommandIo, Mount, SandboxProblem, SandboxProvider } from '../../src/workspaces/sandbox.js';
 import { testLogger } from './log.js';
 import { skip } from './skip.js';
 import { openTestStorage, type TestStorage } from './storage.js';
@@ -12,36 +12,37 @@ import { use } from './use.js';
 
 /** Settings of sandboxes for tests. */
 export const SANDBOX_SETTINGS = {
-  sandboxDir: null as string | null,
   sandboxRoot: null,
   sandboxMemoryMb: 600,
   sandboxDiskMb: 256,
-  sandboxMaxCommands: 4,
 };
 
-let problem: Promise<string | null> | undefined;
+let problem: Promise<SandboxProblem | null> | undefined;
 
 /**
  * Skips where no sandbox can run, with the reason. With `SANDBOX_TESTS=require` the test fails instead: for a pipeline whose
  * machines can run one, where a skip would hide that nothing was tested.
  */
-async function requireSandbox(context: Context): Promise<void> {
+export async function requireSandbox(context: Context): Promise<void> {
   const { provider, remove } = newProvider();
   problem ??= provider.check();
-  const reason = await problem;
+  const found = await problem;
   remove();
-  if (reason === null) return;
+  if (found === null) return;
+  const reason = `${found.reason} ${found.remedy}`;
   if (process.env.SANDBOX_TESTS === 'require') throw new Error(`SANDBOX_TESTS=require, and ${reason}`);
   skip(context, reason);
 }
 
 function newProvider(settings: Partial<typeof SANDBOX_SETTINGS> = {}) {
-  const dataDir = mkdtempSync(join(process.env.TEST_STATE_DIR!, 'sandbox-'));
+  // The users of sandboxes must reach it.
+  const sandboxDir = mkdtempSync(join(tmpdir(), 'sandbox-test-'));
   const test = openTestStorage();
-  const provider = new BubblewrapProvider({ ...SANDBOX_SETTINGS, dataDir, ...settings }, test.storage, testLogger());
+  const all = { ...SANDBOX_SETTINGS, dataDir: sandboxDir, sandboxDir, ...settings };
+  const provider = new BubblewrapProvider(all, test.storage, testLogger());
   const remove = (): void => {
     test.remove();
-    execFileSync('rm', ['-rf', dataDir]);
+    rmSync(sandboxDir, { recursive: true, force: true });
   };
   return { provider, test, remove };
 }
@@ -60,7 +61,6 @@ export interface TestSandbox {
 export interface CommandOptions extends Partial<CommandIo> {
   base?: Manifest;
   mounts?: Mount[];
-  projectId?: string;
 }
 
 /** A provider of the suite's own; without a sandbox on this machine its tests are skipped. */
@@ -74,10 +74,10 @@ export function useSandbox(settings: Partial<typeof SANDBOX_SETTINGS> = {}): Tes
       const made = newProvider(settings);
       const { provider } = made;
       const bash = async (command: string, options: CommandOptions = {}): Promise<CommandResult> => {
-        const { base = EMPTY_MANIFEST, mounts = [], projectId = 'proj_1', ...more } = options;
+        const { base = EMPTY_MANIFEST, mounts = [], ...more } = options;
         const { signal = new AbortController().signal } = more;
         count += 1;
-        const sandbox = await provider.open({ sessionId: `ses_${count}`, projectId, base, mounts }, signal);
+        const sandbox = await provider.open({ sessionId: `ses_${count}`, base, mounts }, signal);
         const chunks: Buffer[] = [];
         const io = { cwd: '/workspace', stdin: null, timeoutMs: 30_000, signal, ...more };
         try {

@@ -2,7 +2,7 @@ import { HOME, KEPT_FOLDERS, SKILLS, UPLOADS, WORKSPACE } from '../../../src/wor
 import { MIB } from '../../../src/platform/units.js';
 
 /** Descriptors of the outer shell that bwrap and the command's shell use. */
-export const DESCRIPTORS = { filter: 3, options: 4, passwd: 5, status: 6, cwd: 7, go: 8 } as const;
+export const DESCRIPTORS = { filter: 3, options: 4, passwd: 5, status: 6, report: 7, go: 8 } as const;
 
 /** The user `agent` as the sandbox sees it; on the machine it is another one. */
 const AGENT = 1000;
@@ -55,24 +55,25 @@ export function bwrapOptions({ tree, root, mounts, disablesUserns }: SandboxView
 
 /**
  * Runs in the sandbox, before the command: waits until the worker knows the sandbox, so that none can run that nobody would end;
- * sets what only counts inside, and goes to the working directory.
+ * sets what only counts inside, reports that the command begins, and goes to the working directory.
  */
 const BEGIN = `IFS= read -r go <&${DESCRIPTORS.go} || exit
 unset go
 exec ${DESCRIPTORS.go}<&-
-ulimit -u ${MAX_PROCESSES}
+ulimit -u ${MAX_PROCESSES} || exit
+echo >&${DESCRIPTORS.report}
 cd -- "$1" 2>/dev/null || cd ${WORKSPACE}
 unset OLDPWD
 shift`;
 
 const INNER = `${BEGIN}
-exec "$@" ${DESCRIPTORS.cwd}>&-`;
+exec "$@" ${DESCRIPTORS.report}>&-`;
 
 /** For bash, whose last working directory is wanted: it is told through a descriptor that the command does not have. */
 const INNER_SHELL = `${BEGIN}
-trap 'pwd -P >&${DESCRIPTORS.cwd}' EXIT
+trap 'pwd -P >&${DESCRIPTORS.report}' EXIT
 eval "shift
-$1" ${DESCRIPTORS.cwd}>&-`;
+$1" ${DESCRIPTORS.report}>&-`;
 
 /**
  * Runs outside, as the user of the sandbox. Its death is that of bwrap, whose death is that of the sandbox; it dies with the worker,

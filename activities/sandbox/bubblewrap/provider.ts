@@ -13,16 +13,16 @@ import {
   type CommandIo,
   type Sandbox,
   type SandboxAt,
+  type SandboxProblem,
   type SandboxProvider,
   type ScannedTree,
 } from '../../../src/workspaces/sandbox.js';
-import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { Tree, type Owner } from '../tree.js';
 import { TreeCache } from '../tree-cache.js';
 import { findBubblewrap } from './find.js';
-import { MountStore } from './mounts.js';
-import { runCommand, type RunOptions } from './run.js';
-import { makeSandboxFolder, USERS_PER_PROCESS, type SandboxFolder } from './sandbox-folder.js';
+import { MountStore, type PlacedMount } from './mounts.js';
+import { runCommand } from './run.js';
+import { sandboxDir, SandboxFolder, USERS_PER_PROCESS } from './sandbox-folder.js';
 
 interface SandboxSettings {
   /** SANDBOX_DIR and SANDBOX_ROOT; null: not set. */
@@ -31,7 +31,6 @@ interface SandboxSettings {
   dataDir: string;
   sandboxMemoryMb: number;
   sandboxDiskMb: number;
-  sandboxMaxCommands: number;
 }
 
 /** The users that trees of this process have. */
@@ -46,68 +45,61 @@ interface Parts {
 }
 
 const CHECK_TIMEOUT_MS = 10_000;
-const FETCH = 'Install the package bubblewrap, or run: npm run setup';
-const NAMESPACES =
-  'User namespaces are needed: Debian and its like have the setting kernel.unprivileged_userns_clone, Ubuntu an AppArmor profile for bwrap, Docker and Kubernetes refuse them by default';
+/** Bytes that an entry of a tree takes on the disk beside its content. */
+const BYTES_PER_ENTRY = 4096;
 
 /** Commands in sandboxes of bubblewrap, on this machine's kernel. */
 export class BubblewrapProvider implements SandboxProvider {
-  readonly #places: FairQueue;
   #parts: Parts | null = null;
+  #preparing: Promise<Parts | null> | null = null;
 
   constructor(
     private readonly settings: SandboxSettings,
     private readonly storage: Storage,
     private readonly log: Logger,
-  ) {
-    const total = settings.sandboxMaxCommands;
-    this.#places = new FairQueue({ total, perProject: Math.max(1, Math.floor(total / 2)) });
-  }
+  ) {}
 
-  /** Bytes of the trees that wait on disk for their next command. */
   get cacheBytes(): number {
-    return this.#parts?.cache.bytes ?? 0;
+    return this.#parts === null ? 0 : this.#parts.cache.bytes + this.#parts.mounts.bytes;
   }
 
-  async check(): Promise<string | null> {
-    if (process.platform !== 'linux') return `Workspaces need Linux, this is ${process.platform}.`;
+  async check(): Promise<SandboxProblem | null> {
+    if (process.platform !== 'linux') {
+      return { reason: `Sandboxes need Linux, and this is ${process.platform}.`, remedy: 'Set SANDBOX_PROVIDER=off.' };
+    }
     try {
-      const parts = (this.#parts ??= await this.#prepare());
-      if (parts === null) return `Workspaces need bubblewrap, and there is no bwrap. ${FETCH}`;
+      const parts = await this.#ready();
+      if (parts === null) return MISSING;
+      void this.#maintain(parts.folder);
       const tree = this.#newTree(parts.folder);
       try {
         const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS);
         const io = { cwd: '/', stdin: null, timeoutMs: CHECK_TIMEOUT_MS, onOutput: () => undefined, signal };
         const { code } = await this.#run(
+          parts,
           tree,
           [],
-          ['bash', '-c', 'test "$(id -u)" = 1000 && test ! -e /etc/shadow'],
+          ['bash', '-c', '[ "$UID" = 1000 ] && [ ! -e /etc/shadow ]'],
           io,
         );
-        return code === 0 ? null : `A command in a sandbox of bubblewrap did not work as it must (exit code ${code}).`;
+        return code === 0 ? null : problemOf(`a command ended with ${code}`);
       } finally {
-        await this.#discard(tree);
+        await parts.cache.discard(tree);
       }
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      return `A sandbox of bubblewrap cannot be started here: ${reason.slice(0, 300)}. ${NAMESPACES}.`;
+      return problemOf(causeOf(error));
     }
   }
 
-  async open({ sessionId, projectId, base, mounts }: SandboxAt, signal: AbortSignal): Promise<Sandbox> {
-    if (this.#parts === null) {
-      const problem = await this.check();
-      if (problem !== null) throw new SandboxFailedError(problem);
-    }
-    const parts = this.#parts!;
-    await this.#places.take(projectId, signal);
+  async open({ sessionId, base, mounts }: SandboxAt, signal: AbortSignal): Promise<Sandbox> {
+    const parts = await this.#ready();
+    if (parts === null) throw new SandboxFailedError(MISSING.reason);
+    const { placed, release } = await parts.mounts.hold(mounts, signal);
     try {
-      const digest = treeDigest(base.entries);
-      const placed = await Promise.all(mounts.map((mount) => parts.mounts.place(mount)));
-      const tree = parts.cache.take(sessionId, digest) ?? (await this.#restored(parts.folder, base, signal));
-      return this.#sandbox(sessionId, projectId, tree, placed);
+      const tree = parts.cache.take(sessionId, treeDigest(base.entries)) ?? (await this.#restored(parts, base, signal));
+      return this.#sandbox(parts, { sessionId, tree, mounts: placed, release });
     } catch (error) {
-      this.#places.free(projectId);
+      release();
       throw error;
     }
   }
@@ -116,27 +108,51 @@ export class BubblewrapProvider implements SandboxProvider {
     await this.#parts?.cache.dispose(sessionId);
   }
 
+  close(): void {
+    this.#parts?.folder.beginRemoval();
+    this.#parts = null;
+  }
+
+  /** Null if there is no bwrap. */
+  async #ready(): Promise<Parts | null> {
+    if (this.#parts !== null && !this.#parts.folder.isThere) {
+      this.log.warn('the folder of sandboxes is gone; a new one is made, and nothing is lost');
+      this.#parts.cache.forget();
+      this.close();
+    }
+    if (this.#parts !== null) return this.#parts;
+    this.#preparing ??= this.#prepare().finally(() => (this.#preparing = null));
+    return (this.#parts = await this.#preparing);
+  }
+
   async #prepare(): Promise<Parts | null> {
     const found = await findBubblewrap();
     if (found === null) return null;
-    const folder = makeSandboxFolder(this.settings.sandboxDir, this.settings.dataDir, found);
-    const { stdout } = await promisify(execFile)(folder.bwrap, ['--help']);
-    const cache = new TreeCache(folder.trees, this.log, (tree) => this.#freeUser(tree.owner));
+    const { stdout } = await promisify(execFile)(found, ['--help']);
+    const folder = new SandboxFolder(sandboxDir(this.settings.sandboxDir, this.settings.dataDir), found);
     return {
       folder,
-      cache,
-      mounts: new MountStore(folder.mounts),
+      cache: new TreeCache(folder.trees, this.log, (tree) => this.#freeUser(tree.owner)),
+      mounts: new MountStore(folder.mounts, this.log),
       disablesUserns: stdout.includes('--disable-userns'),
     };
   }
 
-  async #restored(folder: SandboxFolder, base: SandboxAt['base'], signal: AbortSignal): Promise<Tree> {
+  async #maintain(folder: SandboxFolder): Promise<void> {
+    try {
+      await folder.maintain();
+    } catch (err) {
+      this.log.warn({ err }, 'folders that earlier workers left below SANDBOX_DIR could not be removed');
+    }
+  }
+
+  async #restored({ folder, cache }: Parts, base: SandboxAt['base'], signal: AbortSignal): Promise<Tree> {
     const tree = this.#newTree(folder);
     try {
       await tree.restore(this.storage, base, signal);
       return tree;
     } catch (error) {
-      await this.#discard(tree);
+      await cache.discard(tree);
       throw error;
     }
   }
@@ -161,12 +177,8 @@ export class BubblewrapProvider implements SandboxProvider {
     if (owner !== null) users.delete(owner.uid);
   }
 
-  async #discard(tree: Tree): Promise<void> {
-    await this.#parts!.cache.discard(tree);
-  }
-
-  #run(tree: Tree, mounts: RunOptions['mounts'], argv: string[], io: CommandIo): Promise<CommandEnd> {
-    const { folder, disablesUserns } = this.#parts!;
+  #run(parts: Parts, tree: Tree, mounts: PlacedMount[], argv: string[], io: CommandIo): Promise<CommandEnd> {
+    const { folder, disablesUserns } = parts;
     const { sandboxMemoryMb, sandboxDiskMb, sandboxRoot } = this.settings;
     const { bwrap, filter, passwd } = folder;
     return runCommand(
@@ -185,33 +197,60 @@ export class BubblewrapProvider implements SandboxProvider {
     );
   }
 
-  #sandbox(sessionId: string, projectId: string, tree: Tree, mounts: RunOptions['mounts']): Sandbox {
+  #sandbox(parts: Parts, { sessionId, tree, mounts, release }: Opened): Sandbox {
+    const { cache } = parts;
     const store = async <T>(work: (scanned: ScannedTree) => Promise<T>): Promise<T> => {
       const { entries, notKept, isOver } = await tree.scan(this.settings.sandboxDiskMb * MIB);
       const files = new Map(entries.filter(isFile).map((file): [string, FileEntry] => [file.path, file]));
       const stored = await work({ entries, notKept, isOver, contentOf: (path) => tree.contentOf(files.get(path)!) });
-      if (isOver) await this.#discard(tree);
+      if (isOver) await cache.discard(tree);
       else {
         tree.seal(entries);
-        const { sizeBytes } = sizeOf(entries);
-        await this.#parts!.cache.put(sessionId, { tree, digest: treeDigest(entries), bytes: sizeBytes });
+        const bytes = sizeOf(entries).sizeBytes + entries.length * BYTES_PER_ENTRY;
+        await cache.put(sessionId, { tree, digest: treeDigest(entries), bytes });
       }
       return stored;
     };
     return {
-      run: (argv, io) => this.#run(tree, mounts, argv, io),
+      run: (argv, io) => this.#run(parts, tree, mounts, argv, io),
       close: async (work) => {
         try {
           if (work !== null) return await store(work);
-          await this.#discard(tree);
+          await cache.discard(tree);
           return null;
         } catch (error) {
-          await this.#discard(tree);
+          await cache.discard(tree);
           throw error;
         } finally {
-          this.#places.free(projectId);
+          release();
         }
       },
     };
   }
+}
+
+interface Opened {
+  sessionId: string;
+  tree: Tree;
+  mounts: PlacedMount[];
+  release: () => void;
+}
+
+const MISSING: SandboxProblem = {
+  reason: 'Sandboxes need bubblewrap, and there is no bwrap on PATH.',
+  remedy: 'Install the package bubblewrap, or run: npm run setup',
+};
+
+function problemOf(cause: string): SandboxProblem {
+  return {
+    reason: `A sandbox of bubblewrap does not work here: ${cause}.`,
+    remedy:
+      'It needs user namespaces (docs/operations/sandbox.md says where they are refused), util-linux, and a SANDBOX_DIR that the users of sandboxes can reach.',
+  };
+}
+
+function causeOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  const text = cause instanceof Error ? `${message} (${cause.message})` : message;
+  return text.replaceAll(/\s+/g, ' ').slice(0, 300);
 }

@@ -9,6 +9,7 @@ import { watch } from './watchdog.js';
 
 const MAX_CWD_BYTES = 8 * 1024;
 const MAX_STATUS_BYTES = 64 * 1024;
+const MAX_COMPLAINT = 500;
 /** The kernel ends the processes of a sandbox with its first one. */
 const MAX_DYING_MS = 5000;
 
@@ -63,9 +64,14 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
     if (wasStopped) kill();
     else pipes[DESCRIPTORS.go]!.end('\n');
   });
-  const cwd = readText(pipes[DESCRIPTORS.cwd]!, MAX_CWD_BYTES);
-  const complaint = readText(pipes[2]!, MAX_STATUS_BYTES);
-  pipes[1]!.on('data', io.onOutput);
+  const report = readText(pipes[DESCRIPTORS.report]!, MAX_CWD_BYTES);
+  const outerComplaint = readText(pipes[2]!, MAX_STATUS_BYTES);
+  let complaint = '';
+  pipes[1]!.on('data', (chunk: Buffer) => {
+    // The first words may be those of bwrap, which could not begin.
+    if (complaint.length < MAX_COMPLAINT) complaint += String(chunk);
+    io.onOutput(chunk);
+  });
   try {
     await Promise.race([failed, Promise.all([once(pipes[1]!, 'close'), status.closed, once(outer, 'exit')])]);
   } catch (error) {
@@ -79,12 +85,14 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   const ms = Math.round(performance.now() - began);
   if (status.pid !== null) await goneOf(status.pid);
   io.signal.throwIfAborted();
-  if (status.pid === null && !wasStopped) {
-    throw new SandboxFailedError(`bwrap did not start the command: ${(await complaint).trim().slice(-500)}`);
+  const reported = await report;
+  if (reported === '' && !wasStopped) {
+    throw new SandboxFailedError(`the command did not begin: ${`${await outerComplaint}${complaint}`.trim()}`);
   }
   if (stopped !== null) return { code: null, stopped, cwd: null, ms };
   if (status.code === null) throw new SandboxFailedError('the sandbox ended before its command');
-  const last = (await cwd).replace(/\n$/, '');
+  // A line feed as it began, and its last working directory, whose name may have line feeds too.
+  const last = reported.slice(1, -1);
   return { code: status.code, stopped: null, cwd: last.startsWith('/') ? last : null, ms };
 }
 

@@ -1,18 +1,20 @@
-import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
-  readdirSync,
   realpathSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { createHash } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { ulid } from 'ulid';
+import { ignored } from '../../../src/platform/ignored.js';
+import { beginRemoval, removeTree } from '../remove-tree.js';
 import { PASSWD } from './command-line.js';
 import { isKnownMachine, seccompFilter } from './seccomp.js';
 
@@ -22,51 +24,79 @@ import { isKnownMachine, seccompFilter } from './seccomp.js';
  */
 const FIRST_USER = 0x78000000;
 /** Numbers of one process, so that no two workers of a machine give the same user to two trees. */
-export const USERS_PER_PROCESS = 1024;
+export const USERS_PER_PROCESS = 2048;
 /** The numbers of the last process end at 2³¹: some programs take a user as a signed number. */
 const MAX_PROCESSES = 0x8000000 / USERS_PER_PROCESS;
+/** A process touches its folder at each check, once a minute. Process ids do not tell: containers may share a folder. */
+const STALE_MS = 10 * 60_000;
 
 /** The folder of this process below `SANDBOX_DIR`: trees, mounts, and what each sandbox needs. */
-export interface SandboxFolder {
-  trees: string;
-  mounts: string;
-  bwrap: string;
-  filter: string;
-  passwd: string;
+export class SandboxFolder {
+  readonly trees: string;
+  readonly mounts: string;
+  readonly bwrap: string;
+  readonly filter: string;
+  readonly passwd: string;
   /** Null unless the worker is root. */
-  firstUser: number | null;
+  readonly firstUser = process.getuid?.() === 0 ? FIRST_USER + (process.pid % MAX_PROCESSES) * USERS_PER_PROCESS : null;
+  readonly #path: string;
+
+  /** @param base where the folders of processes are; nothing of an earlier process is used again */
+  constructor(
+    private readonly base: string,
+    bwrap: string,
+  ) {
+    if (!isKnownMachine(process.arch)) throw new Error(`there is no filter of system calls for ${process.arch}`);
+    makeOpen(base);
+    this.#path = join(base, `worker-${ulid().toLowerCase()}`);
+    const place = (name: string): string => join(this.#path, name);
+    this.trees = place('trees');
+    this.mounts = place('mounts');
+    this.filter = place('filter');
+    this.passwd = place('passwd');
+    for (const path of [this.#path, this.trees, this.mounts]) makeOpen(path);
+    this.bwrap = this.#reachable(bwrap);
+    writeFileSync(this.filter, seccompFilter(process.arch));
+    writeFileSync(this.passwd, PASSWD);
+  }
+
+  /**
+   * The program itself where the users of sandboxes can reach it, because an AppArmor profile belongs to a path; a copy where they
+   * cannot, below a closed home.
+   */
+  #reachable(bwrap: string): string {
+    if (process.getuid?.() !== 0 || isOpenToAll(dirname(bwrap))) return bwrap;
+    const copy = join(this.#path, 'bwrap');
+    copyFileSync(bwrap, copy);
+    chmodSync(copy, 0o755);
+    return copy;
+  }
+
+  /** Someone may have cleaned up below `SANDBOX_DIR`. */
+  get isThere(): boolean {
+    return [this.trees, this.mounts, this.bwrap, this.filter, this.passwd].every((path) => existsSync(path));
+  }
+
+  /** Shows that this process lives, and removes the folders of those that do not. */
+  async maintain(): Promise<void> {
+    const now = Date.now();
+    utimesSync(this.#path, now / 1000, now / 1000);
+    for (const name of await readdir(this.base)) {
+      const path = join(this.base, name);
+      if (!/^worker-[0-9a-z]{26}$/.test(name) || path === this.#path) continue;
+      const stats = await stat(path).catch(ignored('another process has removed it'));
+      if (stats !== undefined && stats.mtimeMs < now - STALE_MS) await removeTree(path);
+    }
+  }
+
+  beginRemoval(): void {
+    beginRemoval(this.#path);
+  }
 }
 
-/**
- * Makes the folder. Nothing of an earlier process is used again, so folders of processes that are gone are removed.
- * @param wanted `SANDBOX_DIR`; null: below `dataDir` if the users of sandboxes can reach it, else below the temporary folder
- */
-export function makeSandboxFolder(wanted: string | null, dataDir: string, bwrap: string): SandboxFolder {
-  if (!isKnownMachine(process.arch)) throw new Error(`there is no filter of system calls for ${process.arch}`);
-  const base = wanted ?? defaultFolder(resolve(dataDir));
-  mkdirSync(base, { recursive: true });
-  chmodSync(base, 0o711);
-  for (const name of readdirSync(base)) {
-    const [, pid] = /^(\d+)-[0-9a-z]{26}$/.exec(name) ?? [];
-    if (pid !== undefined && !isAlive(Number(pid))) remove(join(base, name));
-  }
-  const folder = join(base, `${process.pid}-${ulid().toLowerCase()}`);
-  for (const path of [folder, join(folder, 'trees'), join(folder, 'mounts')]) makeOpen(path);
-  const isRoot = process.getuid?.() === 0;
-  const made = {
-    trees: join(folder, 'trees'),
-    mounts: join(folder, 'mounts'),
-    bwrap: join(folder, 'bwrap'),
-    filter: join(folder, 'filter'),
-    passwd: join(folder, 'passwd'),
-    firstUser: isRoot ? FIRST_USER + (process.pid % MAX_PROCESSES) * USERS_PER_PROCESS : null,
-  };
-  // The user of a sandbox may not reach where it is: a home is closed.
-  copyFileSync(bwrap, made.bwrap);
-  chmodSync(made.bwrap, 0o755);
-  writeFileSync(made.filter, seccompFilter(process.arch));
-  writeFileSync(made.passwd, PASSWD);
-  return made;
+/** `SANDBOX_DIR`; not set: below `dataDir` if the users of sandboxes can reach it, else below the temporary folder. */
+export function sandboxDir(wanted: string | null, dataDir: string): string {
+  return wanted ?? defaultFolder(resolve(dataDir));
 }
 
 function defaultFolder(dataDir: string): string {
@@ -87,20 +117,4 @@ function isOpenToAll(path: string): boolean {
 function makeOpen(path: string): void {
   mkdirSync(path, { recursive: true });
   chmodSync(path, 0o711);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** `rm` also removes folders that are nested deeper than a path can say. */
-function remove(folder: string): void {
-  if (!existsSync(folder)) return;
-  if (process.getuid?.() !== 0) execFileSync('chmod', ['-R', 'u+rwx', '--', folder], { stdio: 'ignore' });
-  execFileSync('rm', ['-rf', '--', folder], { stdio: 'ignore' });
 }

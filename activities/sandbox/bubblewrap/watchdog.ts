@@ -1,4 +1,4 @@
-import { readFile, statfs } from 'node:fs/promises';
+import { readdir, readFile, statfs } from 'node:fs/promises';
 import type { Stopped } from '../../../src/workspaces/sandbox.js';
 import { MIB } from '../../../src/platform/units.js';
 
@@ -91,8 +91,12 @@ async function sum(pids: number[], of: (pid: number) => Promise<number>): Promis
 export async function processesOf(pid: number): Promise<number[]> {
   const found = [pid];
   for (let at = 0; at < found.length; at += 1) {
-    const children = await readFile(`/proc/${found[at]}/task/${found[at]}/children`, 'latin1').catch(() => '');
-    for (const child of children.split(' ')) if (child !== '') found.push(Number(child));
+    // A process is the child of the thread that made it.
+    const threads = await readdir(`/proc/${found[at]}/task`).catch(() => []);
+    for (const thread of threads) {
+      const children = await readFile(`/proc/${found[at]}/task/${thread}/children`, 'latin1').catch(() => '');
+      for (const child of children.split(' ')) if (child !== '') found.push(Number(child));
+    }
   }
   return found;
 }

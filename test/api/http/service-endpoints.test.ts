@@ -18,7 +18,9 @@ describe('routes without a key', () => {
   it('/readyz requires Postgres and a current schema, and reports the rest', async () => {
     const ready = await get('/readyz');
     expect(ready.status).to.equal(200);
-    expect(ready.body).to.include({ postgres: 'ok' }).and.have.all.keys('postgres', 'temporal', 'worker');
+    expect(ready.body)
+      .to.include({ postgres: 'ok', sandbox: 'off' })
+      .and.have.all.keys('postgres', 'temporal', 'worker', 'sandbox');
     const deep = await get('/readyz?deep=1');
     expect(deep.status).to.equal(Object.values(deep.body).includes('away') ? 503 : 200);
 
@@ -43,7 +45,7 @@ describe('routes without a key', () => {
       }
       const deep = await fetch(`http://127.0.0.1:${metricsPort}/readyz?deep=1`);
       const body = (await deep.json()) as Record<string, string>;
-      expect(body).to.have.all.keys('postgres', 'temporal', 'worker');
+      expect(body).to.have.all.keys('postgres', 'temporal', 'worker', 'sandbox');
       expect(deep.status).to.equal(Object.values(body).includes('away') ? 503 : 200);
       expect((await fetch(`http://127.0.0.1:${metricsPort}/v1/models`)).status).to.equal(404);
     } finally {

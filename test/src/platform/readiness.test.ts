@@ -7,7 +7,7 @@ describe('readiness', () => {
     let checks = 0;
     const readiness = createReadiness(async (): Promise<PartStates> => {
       checks += 1;
-      return { postgres: checks === 1 ? 'away' : 'ok', temporal: 'ok', worker: 'ok' };
+      return { postgres: checks === 1 ? 'away' : 'ok', temporal: 'ok', worker: 'ok', sandbox: 'off' };
     });
     const answers = await Promise.all(Array.from({ length: 50 }, () => readiness()));
     expect(answers.map(({ postgres }) => postgres)).to.deep.equal(answers.map(() => 'away'));
