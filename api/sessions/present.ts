@@ -1,7 +1,7 @@
 import { money } from '../../src/events/fields.js';
 import { requiredAction } from '../../src/events/required-action.js';
 import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
-import { count, flag, idField, idOrNull, text, timestamp } from '../../src/platform/schema-fields.js';
+import { count, flag, idField, idOrNull, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import { shownBudgetSchema } from '../../src/sessions/budget.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { JsonText } from '../../src/platform/json-text.js';
@@ -44,12 +44,14 @@ export const sessionExample = {
   preview: 'Which orders are late?',
   tools: [],
   required_actions: [],
+  waiting_since: null,
   queue: { length: 0, state: 'open' },
   fallback_model_ids: ['claude-haiku-4-5'],
   user: null,
   budget: { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' },
   cost: { amount: '0.012345', currency: 'USD' },
   continuable: false,
+  turn_count: 1,
   last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
   forked_from: null,
   created_at: '2026-11-21T09:48:03.123456Z',
@@ -82,6 +84,10 @@ const session = presented(
     },
     tools: sessionToolsSchema,
     required_actions: { type: 'array', items: requiredAction, description: 'What the open turn waits for.' },
+    waiting_since: described(
+      timestampOrNull,
+      'When the oldest of `required_actions` was asked; null while the session waits for nothing.',
+    ),
     queue,
     fallback_model_ids: {
       type: 'array',
@@ -92,6 +98,7 @@ const session = presented(
     user: { type: ['string', 'null'], description: 'The person for whom the agent acts; null: nobody.' },
     cost: orNull(money, 'What the model calls of its turns cost so far; null if one of their models has no price.'),
     continuable: described(flag, 'True if POST continue can continue the last turn.'),
+    turn_count: described(count, 'How many turns it has; a fork begins with those that were copied.'),
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
     forked_from: orNull(forkedFrom, 'The session that this one is a fork of; null for the others.'),
     created_at: described(timestamp, 'When it was created.'),

@@ -43,6 +43,12 @@ export const OPEN_ACTIONS = `(SELECT coalesce(json_agg(action ORDER BY step, ind
       FROM elicitations e JOIN tool_calls c USING (turn_id, step, index)
       WHERE e.turn_id = t.id AND e.state = 'open') AS open_actions)`;
 
+/** SQL for when the oldest open action of a turn `t` was asked; null without one. */
+export const WAITING_SINCE = `(SELECT min(asked_at) FROM (
+      SELECT a.asked_at FROM required_actions a WHERE a.turn_id = t.id AND a.state = 'open'
+      UNION ALL SELECT w.asked_at FROM authorization_waits w WHERE w.turn_id = t.id AND w.state = 'open'
+      UNION ALL SELECT e.asked_at FROM elicitations e WHERE e.turn_id = t.id AND e.state = 'open') AS asked)`;
+
 /** SQL that is true while a turn waits for an answer. `turn` is an SQL expression for its id. */
 export function waitsForAnswer(turn: string): string {
   return `(EXISTS (SELECT FROM required_actions a WHERE a.turn_id = ${turn} AND a.state = 'open')

@@ -6,7 +6,7 @@ import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
-import { OPEN_ACTIONS, waitsForAnswer } from './required-actions.js';
+import { OPEN_ACTIONS, WAITING_SINCE, waitsForAnswer } from './required-actions.js';
 
 export interface Session extends Omit<
   SessionRow,
@@ -24,6 +24,8 @@ export interface Session extends Omit<
   continuable: boolean;
   /** JSON text of the calls of the running turn that wait for an answer (contract.md §6), in order. */
   required_actions: string;
+  /** Since when it waits for an answer; null while it does not. */
+  waiting_since: string | null;
   /** The later of the last metadata change and the last turn's last transition (contract.md §2). */
   updated_at: string;
 }
@@ -52,13 +54,14 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
     waiting: '(SELECT count(*)::integer FROM waiting_messages w WHERE w.session_id = r.id)',
     continuable: `coalesce(${CONTINUABLE}, false)`,
     required_actions: OPEN_ACTIONS,
+    waiting_since: WAITING_SINCE,
     cost: COST,
     updated_at: 'greatest(r.metadata_updated_at, t.transition_at)',
   });
 }
 
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
+  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -147,6 +150,7 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     continuable: false,
     cost: currency === null ? null : { amount: '0', currency },
     required_actions: '[]',
+    waiting_since: null,
     forked_from_session_id: null,
     forked_from_turn_id: null,
     ...times,

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../../../client/src/index.js';
-import { formatMoney } from '../parts/format.js';
+import { formatMoney, formatNumber } from '../parts/format.js';
 import { Icon } from '../parts/icon.js';
 import { memo } from '../parts/memo.js';
 import { SessionStatus } from '../parts/status.js';
@@ -66,10 +66,16 @@ export function SessionTable({ sessions, order, busy, hasMore, onOrder, onMetada
             <th scope="col" class="col-model">
               Model
             </th>
+            <th scope="col" class="col-turns">
+              Turns
+            </th>
             <th scope="col" class="col-number">
               Cost
             </th>
-            <th scope="col" class="col-time" aria-sort={order === 'created' ? 'descending' : 'none'}>
+            <th scope="col" class="col-time col-wait">
+              Waiting since
+            </th>
+            <th scope="col" class="col-time col-created" aria-sort={order === 'created' ? 'descending' : 'none'}>
               <button class="sort" onClick={() => onOrder('created')}>
                 Created {order === 'created' && <Down />}
               </button>
@@ -109,7 +115,7 @@ function Down() {
 function Space({ height }: { height: number }) {
   return (
     <tr aria-hidden="true">
-      <td colSpan={6} class="space" style={{ height: `${height}px` }} />
+      <td colSpan={8} class="space" style={{ height: `${height}px` }} />
     </tr>
   );
 }
@@ -125,7 +131,7 @@ const MAX_TAGS = 3;
 
 const Row = memo(
   function Row({ session, index, isChosen, onMetadata }: RowProps) {
-    const { id, metadata, preview, model_id, cost, queue } = session;
+    const { id, metadata, preview, model_id, cost, queue, turn_count, waiting_since } = session;
     const { title, ...others } = metadata;
     const tags = Object.entries(others);
     return (
@@ -158,8 +164,10 @@ const Row = memo(
         <td class="col-model">
           <span class="clip">{model_id}</span>
         </td>
+        <td class="col-turns">{formatNumber(turn_count)}</td>
         <td class="col-number">{cost === null ? <span class="hint">–</span> : formatMoney(cost)}</td>
-        <td class="col-time">
+        <td class="col-time col-wait">{waiting_since !== null && <Time at={waiting_since} />}</td>
+        <td class="col-time col-created">
           <Time at={session.created_at} />
         </td>
         <td class="col-time">

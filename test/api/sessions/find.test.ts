@@ -49,7 +49,8 @@ describe('finding sessions', () => {
       expect(namesOf(answer)).to.deep.equal(names);
       for (const session of answer.body.items) {
         const last_turn_id = state === null ? null : `turn_${state}_${session.id}`;
-        expect(session).to.include({ status, last_turn_id });
+        const turn_count = { IDLE: 0, RUNNING: 2 }[status as string] ?? 1;
+        expect(session).to.include({ status, last_turn_id, turn_count });
         expect(session.updated_at > session.created_at).to.equal(state !== null);
       }
     });
@@ -58,7 +59,7 @@ describe('finding sessions', () => {
   it('by whether they wait for an answer, which they show', async () => {
     expect(await find('requires_action=true')).to.deep.equal(['waiting']);
     expect(await find('requires_action=false')).to.deep.equal(['running', 'failed', 'cancelled', 'complete', 'idle']);
-    const { required_actions: actions } = (await service.api('GET', `/v1/sessions/${ids.waiting}`)).body;
+    const { required_actions: actions, waiting_since } = (await service.api('GET', `/v1/sessions/${ids.waiting}`)).body;
     expect(actions).to.deep.equal([
       {
         type: 'tool_confirmation',
@@ -68,6 +69,13 @@ describe('finding sessions', () => {
         expires_at: actions[0].expires_at,
       },
     ]);
+    const [row]: { asked_at: string }[] = await service.db.query(
+      'SELECT asked_at FROM required_actions WHERE session_id = $1',
+      [ids.waiting],
+    );
+    expect(waiting_since).to.equal(row!.asked_at);
+    for (const session of (await list('requires_action=false')).body.items)
+      expect(session.waiting_since).to.equal(null);
     expect(actions[0].expires_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
