@@ -12,6 +12,8 @@ export interface OauthPair {
   requests: { path: string; form: URLSearchParams }[];
   /** The access tokens that the MCP server was shown. */
   shown: Set<string>;
+  /** The calls of tools that the MCP server let in: whose token each had, and its arguments. */
+  calls: { login: string; arguments: Record<string, unknown> }[];
   /** Stands in front of the authorization server: true when it has answered by itself. */
   gateway: ((req: IncomingMessage, res: ServerResponse, body: string) => boolean) | undefined;
   /** Holds requests to this path of the authorization server until the promise resolves. */
@@ -21,7 +23,7 @@ export interface OauthPair {
   /** The MCP server rejects these tokens. */
   rejected: Set<string>;
   /** What a person does in a browser. Returns the address of the callback, with its query. */
-  consent(authorizationUrl: string): Promise<URL>;
+  consent(authorizationUrl: string, login?: string): Promise<URL>;
   /** Requests of a grant type to the token endpoint. */
   grants(type: string): number;
   close(): Promise<void>;
@@ -49,11 +51,12 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
     hosts: [mcp.host, host],
     requests: [],
     shown: new Set(),
+    calls: [],
     gateway: undefined,
     hold: undefined,
     resource: { resource: mcp.url, authorization_servers: [issuer], scopes_supported: ['tools'] },
     rejected: new Set(),
-    consent: (url) => consent(url),
+    consent,
     grants: (type) => pair.requests.filter(({ form }) => form.get('grant_type') === type).length,
     close: async () => {
       await mcp.close();
@@ -77,7 +80,7 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
       },
     },
   });
-  mcp.options.gateway = async (req, res) => {
+  mcp.options.gateway = async (req, res, body) => {
     const url = new URL(req.url!, mcp.url);
     if (url.pathname.startsWith('/.well-known/')) {
       const known = url.pathname === '/.well-known/oauth-protected-resource/mcp';
@@ -88,7 +91,11 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
     const token = /^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1];
     if (token !== undefined) pair.shown.add(token);
     const found = token === undefined ? undefined : await provider.AccessToken.find(token);
-    if (found?.aud === mcp.url && !pair.rejected.has(token!)) return false;
+    if (found?.aud === mcp.url && !pair.rejected.has(token!)) {
+      const { method, params } = JSON.parse(body === '' ? '{}' : body);
+      if (method === 'tools/call') pair.calls.push({ login: found.accountId!, arguments: params.arguments });
+      return false;
+    }
     const metadata = `http://${mcp.host}/.well-known/oauth-protected-resource/mcp`;
     res.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` }).end();
     return true;
@@ -97,7 +104,7 @@ export async function startOauthPair(tools: TestTool[] = [{ name: 'a' }]): Promi
 }
 
 /** Goes through the pages of oidc-provider: signs in and agrees. */
-async function consent(authorizationUrl: string): Promise<URL> {
+export async function consent(authorizationUrl: string, login = 'person'): Promise<URL> {
   const cookies = new Map<string, string>();
   const callback = new URL(authorizationUrl).searchParams.get('redirect_uri')!;
   let url = new URL(authorizationUrl);
@@ -125,7 +132,7 @@ async function consent(authorizationUrl: string): Promise<URL> {
     const action = /action="([^"]+)"/.exec(page)?.[1];
     if (prompt === undefined || action === undefined) throw new Error(`${response.status} ${page.slice(0, 2000)}`);
     url = new URL(action, url);
-    form = new URLSearchParams({ prompt, ...(prompt === 'login' && { login: 'person', password: 'any' }) });
+    form = new URLSearchParams({ prompt, ...(prompt === 'login' && { login, password: 'any' }) });
   }
   throw new Error('the authorization server went in circles');
 }

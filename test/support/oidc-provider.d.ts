@@ -4,6 +4,6 @@ declare module 'oidc-provider' {
   export default class Provider {
     constructor(issuer: string, configuration: object);
     callback(): (req: IncomingMessage, res: ServerResponse) => void;
-    AccessToken: { find(token: string): Promise<{ aud?: string | string[] } | undefined> };
+    AccessToken: { find(token: string): Promise<{ accountId?: string; aud?: string | string[] } | undefined> };
   }
 }
