@@ -29,6 +29,10 @@ const CHECKS = {
   'full-load': [script('full-load'), 'how close the lease of a worker under full load comes to its end; --minutes N'],
   'open-questions': [script('open-questions'), 'what open questions of one project cost the turns of another'],
   'waiting-tasks': [script('waiting-tasks'), 'what open tasks of one project cost the turns of another'],
+  'waiting-authorizations': [
+    script('waiting-authorizations'),
+    'what 1,000 calls cost that wait for their users, and how soon they are sent',
+  ],
   schedules: [tests('schedules-each-minute'), 'what 100 schedules of every minute cost another project'],
   'webhook-backlog': [tests('webhook-backlog'), 'a million pending deliveries of one project'],
   'webhook-retries': [tests('webhook-retries'), '100,000 failed deliveries that one project sends again'],
@@ -42,7 +46,7 @@ const CHECKS = {
 const [name, ...options] = process.argv.slice(2);
 const [command, ...args] = CHECKS[name]?.[0] ?? [];
 if (command === undefined) {
-  const rows = Object.entries(CHECKS).map(([known, [, description]]) => `  ${known.padEnd(16)} ${description}\n`);
+  const rows = Object.entries(CHECKS).map(([known, [, description]]) => `  ${known.padEnd(24)} ${description}\n`);
   process.stderr.write(`npm run check -- NAME [OPTIONS]\n\n${rows.join('')}`);
   process.exitCode = 1;
 } else {
