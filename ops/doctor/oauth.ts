@@ -3,7 +3,8 @@ import type { Config } from '../../src/platform/config.js';
 import { withDatabase } from '../command.js';
 import { CheckError, type Check } from './check.js';
 
-const REMEDY = 'Set PUBLIC_URL to the address at which browsers reach the API, then authorize these servers again.';
+const REMEDY =
+  'Set PUBLIC_URL to the address at which browsers reach the API, then authorize these servers again; their users have to sign in again, too.';
 
 /** Authorization servers redirect browsers to PUBLIC_URL, so it must be the address registered with them. */
 export function publicUrlCheck(config: Config): Check {
@@ -20,14 +21,17 @@ async function checkPublicUrl(config: Config): Promise<string> {
 
 async function checkRedirects(config: Config): Promise<string> {
   return withDatabase(config.databaseUrl, 'doctor', async (db) => {
-    const rows = await db.query<{ redirect_uri: string; servers: number }[]>(
-      'SELECT redirect_uri, count(*) AS servers FROM mcp_oauth GROUP BY redirect_uri ORDER BY redirect_uri',
+    const rows = await db.query<{ redirect_uri: string; authorizations: number }[]>(
+      'SELECT redirect_uri, count(*) AS authorizations FROM mcp_oauth GROUP BY redirect_uri ORDER BY redirect_uri',
     );
     const expected = redirectUriOf(config);
     const other = rows.find(({ redirect_uri }) => redirect_uri !== expected);
     if (other !== undefined) {
-      const { redirect_uri: used, servers } = other;
-      throw new CheckError(`${servers} MCP servers send browsers to ${used}, but PUBLIC_URL gives ${expected}`, REMEDY);
+      const { redirect_uri: used, authorizations } = other;
+      throw new CheckError(
+        `${authorizations} authorizations of MCP servers send browsers to ${used}, but PUBLIC_URL gives ${expected}`,
+        REMEDY,
+      );
     }
     if (rows.length > 0 && !isSafe(new URL(expected))) {
       throw new CheckError(`authorization servers refuse redirects to ${expected}: it is not https`, REMEDY);

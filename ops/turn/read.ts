@@ -122,6 +122,8 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
         WHERE turn_id = ${id} AND state = 'open'
         UNION ALL SELECT 'elicitation', step, index, asked_at, expires_at FROM elicitations
         WHERE turn_id = ${id} AND state = 'open'
+        UNION ALL SELECT 'mcp_authorization', step, index, asked_at, expires_at FROM authorization_waits
+        WHERE turn_id = ${id} AND state = 'open'
         UNION ALL SELECT 'task', step, index, created_at, NULL FROM mcp_tasks
         WHERE turn_id = ${id} AND ended_at IS NULL AND cancelled_at IS NULL ORDER BY 2, 3, 4`,
   );

@@ -9,7 +9,8 @@ export const OPEN_TURNS = `
 
 const OPEN_QUESTIONS = `
   SELECT turn_id, asked_at FROM required_actions WHERE state = 'open'
-  UNION ALL SELECT turn_id, asked_at FROM elicitations WHERE state = 'open'`;
+  UNION ALL SELECT turn_id, asked_at FROM elicitations WHERE state = 'open'
+  UNION ALL SELECT turn_id, asked_at FROM authorization_waits WHERE state = 'open'`;
 
 databaseGauges([
   {
@@ -34,12 +35,12 @@ databaseGauges([
   },
   {
     name: 'turns_waiting',
-    help: 'Running turns of the whole service that wait for answers',
+    help: 'Running turns of the whole service that wait for a person or a client',
     query: `SELECT count(DISTINCT turn_id)::integer AS value FROM (${OPEN_QUESTIONS}) AS open`,
   },
   {
     name: 'turns_oldest_waiting_seconds',
-    help: 'Age of the oldest open approval, client tool call or question of an MCP server',
+    help: 'Age of the oldest open approval, client tool call, question of an MCP server or authorization by a user',
     query: `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(asked_at)), 0)::double precision AS value
             FROM (${OPEN_QUESTIONS}) AS open`,
   },

@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { runTurn } from '../../ops/turn.js';
+import { runWritten } from '../ops/written.js';
+import { sampleOf } from '../support/metrics.js';
 import { eventually } from '../support/eventually.js';
 import { startOauthPair, type OauthPair } from '../support/oauth-server.js';
 import { expectNoSecrets } from '../support/secrets.js';
@@ -157,7 +160,7 @@ describe('the credential of a user', () => {
     service.model.on(/one/, steps([call(1)], 'Done.'));
     service.model.on(/two/, steps([call(2)], 'Done.'));
     const sessions = [await session('cem'), await session('cem')];
-    await service.send(sessions[0]!, 'one');
+    const turnId = await service.send(sessions[0]!, 'one');
     await service.send(sessions[1]!, 'two');
     for (const [n, id] of sessions.entries()) {
       const [action] = await requiredActions(service, id);
@@ -171,6 +174,10 @@ describe('the credential of a user', () => {
       expect(asked).to.have.length(1);
       expect(asked[0].required_actions).to.deep.equal([action]);
     }
+    const shown = await runWritten(() => runTurn(['show', turnId], service.config.databaseUrl));
+    expect(shown.out).to.match(/^Waits for\n *mcp_authorization {2}step 1\.0 {2}since \S+Z {2}expires \S+Z$/m);
+    expect(await sampleOf(service, 'turns_waiting')).to.equal(2);
+    expect(await sampleOf(service, 'turns_oldest_waiting_seconds')).to.be.above(0);
     const found = await service.api('GET', '/v1/sessions?requires_action=true');
     expect(found.body.items.map(({ id }: { id: string }) => id)).to.have.members(sessions);
     expect(server.calls).to.deep.equal([]);
