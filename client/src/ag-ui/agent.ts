@@ -181,14 +181,13 @@ function textOf(content: Content): string {
 
 function attachmentsOf(content: Content): Attachment[] {
   if (typeof content === 'string') return [];
-  return content.flatMap<Attachment>((part, index) => {
-    if (part.type === 'text') return [];
-    const { source } = part;
-    if (source.type === 'file' && source.provider === 'agent-session') return [{ fileId: source.value }];
+  const sources = content.flatMap((part) => (part.type === 'text' ? [] : [part.source]));
+  return sources.map((source, index) => {
+    if (source.type === 'file' && source.provider === 'agent-session') return { fileId: source.value };
     if (source.type === 'data') {
       const content = contentOfDataUrl(`data:${source.mimeType};base64,${source.value}`);
-      return [{ filename: nameOf(source.mimeType, index), content }];
+      return { filename: nameOf(source.mimeType, index), content };
     }
-    return [{ filename: nameOf(source.mimeType ?? '', index), content: contentOfDataUrl(source.value) }];
+    return { filename: nameOf(source.mimeType ?? '', index), content: contentOfDataUrl(source.value) };
   });
 }

@@ -3,7 +3,7 @@ import { EventType, type BaseEvent, type Message } from '@ag-ui/client';
 import { AgentSessionAgent, toSessionTools } from '../../../client/src/ag-ui/index.js';
 import { AgentSessionClient } from '../../../client/src/index.js';
 import { eventually } from '../../support/eventually.js';
-import { cut, failure, message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
+import { cut, message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { newToken } from '../../support/tokens.js';
 import { expectAcceptedRequests, useRegisteredMcp } from '../../support/use.js';
 import { askingTools } from '../../support/waiting-turns.js';
@@ -150,16 +150,6 @@ describe('an agent of AG-UI', function () {
     say(agent, 'Go');
     await runOf(agent);
     expect(agent.messages.map(({ content }) => content)).to.deep.equal(['Go', 'Right.']);
-  });
-
-  it('shows a failure as the error of the run', async () => {
-    service.model.on(/Go/, failure('invalid_request_error'));
-    const agent = agentOf(await session());
-    say(agent, 'Go');
-    const events = await runOf(agent).catch(() => []);
-    const end = await service.ended(agent.threadId);
-    expect(end.type).to.equal('turn.failed');
-    if (events.length > 0) expect(events.at(-1)).to.include({ type: EventType.RUN_ERROR, code: end.error.type });
   });
 
   it('cancels by abortRun, and leaves the turn alone by detachActiveRun', async () => {

@@ -403,7 +403,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('shows files that the agent delivers, and its value', async () => {
+  it('shows files that the agent delivers', async () => {
     service.model.on(
       /Go/,
       steps(message([use('deliver_file', 'toolu_1', { filename: 'a.txt', content: 'hello' })]), 'Delivered.'),
