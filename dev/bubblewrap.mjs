@@ -15,14 +15,12 @@ const TIMEOUT_MS = 60_000;
 export async function fetchBubblewrap() {
   if (process.platform !== 'linux') return null;
   const home = join(cacheDir(), 'bubblewrap');
-  const folders = (process.env.PATH ?? '').split(delimiter).concat(home);
-  const isThere = () => folders.some((folder) => existsSync(join(folder, 'bwrap')));
-  if (isThere()) return null;
+  if (hasBubblewrap()) return null;
   try {
     mkdirSync(home, { recursive: true });
     const release = await acquireLock(join(home, 'lock'), 'fetching bubblewrap');
     try {
-      if (!isThere()) await step('Fetching bubblewrap from the packages of the system', () => obtain(home));
+      if (!hasBubblewrap()) await step('Fetching bubblewrap from the packages of the system', () => obtain(home));
     } finally {
       release();
     }
@@ -30,6 +28,36 @@ export async function fetchBubblewrap() {
   } catch (error) {
     return `bubblewrap could not be fetched, so sandboxes are off until it is installed. Nothing else needs it. ${error.message}`;
   }
+}
+
+/**
+ * Whether this machine has what a sandbox needs: bubblewrap, and namespaces for an ordinary user. It asks the kernel, not the
+ * service, whose tests are skipped where the service finds that no sandbox can run.
+ */
+export async function canRunSandboxes() {
+  if (process.platform !== 'linux' || !hasBubblewrap()) return false;
+  const asNobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--'];
+  const namespaces = [
+    'unshare',
+    '--user',
+    '--map-root-user',
+    '--pid',
+    '--net',
+    '--mount',
+    '--fork',
+    '--mount-proc',
+    'true',
+  ];
+  const [command, ...args] = [...(process.getuid() === 0 ? asNobody : []), ...namespaces];
+  return run(command, args, { cwd: '/', timeoutMs: TIMEOUT_MS }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function hasBubblewrap() {
+  const folders = (process.env.PATH ?? '').split(delimiter).concat(join(cacheDir(), 'bubblewrap'));
+  return folders.some((folder) => existsSync(join(folder, 'bwrap')));
 }
 
 /** The binary gets its final name last, so a file with that name is complete. */

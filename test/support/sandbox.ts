@@ -1,10 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Context } from 'mocha';
 import { BubblewrapProvider } from '../../activities/sandbox/bubblewrap/provider.js';
 import { EMPTY_MANIFEST, type Manifest } from '../../src/workspaces/manifest.js';
-import type { CommandEnd, CommandIo, Mount, SandboxProblem, SandboxProvider } from '../../src/workspaces/sandbox.js';
+import { storeContents } from '../../src/workspaces/packs.js';
+import type {
+  CommandEnd,
+  CommandIo,
+  Mount,
+  Sandbox,
+  SandboxProblem,
+  SandboxProvider,
+} from '../../src/workspaces/sandbox.js';
 import { testLogger } from './log.js';
 import { skip } from './skip.js';
 import { openTestStorage, type TestStorage } from './storage.js';
@@ -16,6 +25,8 @@ export const SANDBOX_SETTINGS = {
   sandboxMemoryMb: 600,
   sandboxDiskMb: 256,
 };
+
+type ProviderSettings = ConstructorParameters<typeof BubblewrapProvider>[0];
 
 let problem: Promise<SandboxProblem | null> | undefined;
 
@@ -34,17 +45,18 @@ export async function requireSandbox(context: Context): Promise<void> {
   skip(context, reason);
 }
 
-function newProvider(settings: Partial<typeof SANDBOX_SETTINGS> = {}) {
+export function newProvider(settings: Partial<ProviderSettings> = {}, test = openTestStorage()) {
   // The users of sandboxes must reach it.
   const sandboxDir = mkdtempSync(join(tmpdir(), 'sandbox-test-'));
-  const test = openTestStorage();
   const all = { ...SANDBOX_SETTINGS, dataDir: sandboxDir, sandboxDir, ...settings };
   const provider = new BubblewrapProvider(all, test.storage, testLogger());
   const remove = (): void => {
     test.remove();
-    rmSync(sandboxDir, { recursive: true, force: true });
+    provider.close();
+    // Commands may have closed folders.
+    execFileSync('sh', ['-c', 'chmod -R u+rwx -- "$1" 2>/dev/null; rm -rf -- "$1"', 'sh', sandboxDir]);
   };
-  return { provider, test, remove };
+  return { provider, test, sandboxDir, remove };
 }
 
 export interface CommandResult extends CommandEnd {
@@ -58,13 +70,49 @@ export interface TestSandbox {
   bash(command: string, options?: CommandOptions): Promise<CommandResult>;
 }
 
+/** The versions of one session's tree, as its calls make them. */
+export class TestWorkspace {
+  manifest = EMPTY_MANIFEST;
+
+  constructor(
+    private readonly sandbox: Pick<TestSandbox, 'provider' | 'test'>,
+    private readonly sessionId: string,
+  ) {}
+
+  /** Runs a command on the newest version and stores what it changed. */
+  async bash(command: string, options: Omit<CommandOptions, 'base'> = {}): Promise<CommandResult> {
+    const { provider, test } = this.sandbox;
+    const { mounts = [], ...io } = options;
+    const { signal } = new AbortController();
+    const opened = await provider.open({ sessionId: this.sessionId, base: this.manifest, mounts }, signal);
+    const result = await runIn(opened, command, { signal, ...io }).catch(async (error: unknown) => {
+      await opened.close(null);
+      throw error;
+    });
+    await opened.close(async ({ entries, contentOf }) => {
+      const next = { entries, packs: [], delivered: [] };
+      const change = { manifest: next, base: this.manifest };
+      this.manifest = (await storeContents(test.storage, this.sessionId, change, contentOf)).manifest;
+    });
+    return result;
+  }
+}
+
+async function runIn(sandbox: Sandbox, command: string, io: Partial<CommandIo> & Pick<CommandIo, 'signal'>) {
+  const chunks: Buffer[] = [];
+  const onOutput = (chunk: Buffer): unknown => chunks.push(chunk);
+  const all = { cwd: '/workspace', stdin: null, timeoutMs: 30_000, onOutput, ...io };
+  const end = await sandbox.run(['bash', '-c', command], all);
+  return { ...end, output: Buffer.concat(chunks).toString() };
+}
+
 export interface CommandOptions extends Partial<CommandIo> {
   base?: Manifest;
   mounts?: Mount[];
 }
 
 /** A provider of the suite's own; without a sandbox on this machine its tests are skipped. */
-export function useSandbox(settings: Partial<typeof SANDBOX_SETTINGS> = {}): TestSandbox {
+export function useSandbox(settings: Partial<ProviderSettings> = {}): TestSandbox {
   before(async function () {
     await requireSandbox(this);
   });
@@ -78,12 +126,8 @@ export function useSandbox(settings: Partial<typeof SANDBOX_SETTINGS> = {}): Tes
         const { signal = new AbortController().signal } = more;
         count += 1;
         const sandbox = await provider.open({ sessionId: `ses_${count}`, base, mounts }, signal);
-        const chunks: Buffer[] = [];
-        const io = { cwd: '/workspace', stdin: null, timeoutMs: 30_000, signal, ...more };
         try {
-          const onOutput = (chunk: Buffer): unknown => chunks.push(chunk);
-          const end = await sandbox.run(['bash', '-c', command], { onOutput, ...io });
-          return { ...end, output: Buffer.concat(chunks).toString() };
+          return await runIn(sandbox, command, { ...more, signal });
         } finally {
           await sandbox.close(null);
         }

@@ -1,0 +1,283 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { MountStore } from '../../../activities/sandbox/bubblewrap/mounts.js';
+import { openSandboxes } from '../../../activities/sandbox/open.js';
+import { SetupError } from '../../../src/platform/setup-error.js';
+import { EMPTY_MANIFEST } from '../../../src/workspaces/manifest.js';
+import { SandboxFailedError, type Mount } from '../../../src/workspaces/sandbox.js';
+import { testConfig } from '../../support/config.js';
+import { eventually } from '../../support/eventually.js';
+import { testLogger } from '../../support/log.js';
+import { newProvider, TestWorkspace, useSandbox } from '../../support/sandbox.js';
+import { openTestStorage } from '../../support/storage.js';
+
+const { signal } = new AbortController();
+
+/** A mount with these files; `opened` counts how often its contents are asked for. */
+function mountOf(id: string, kind: Mount['kind'], target: string, files: Record<string, string>) {
+  const counted = { opened: 0 };
+  const mount: Mount = {
+    ...{ id, kind, target },
+    async *contents() {
+      counted.opened += 1;
+      for (const [path, content] of Object.entries(files)) yield { path, content: Buffer.from(content) };
+    },
+  };
+  return { mount, counted };
+}
+
+/** Everything that is kept, with contents; times of links and folders are not. */
+const LISTING = `cd /; find workspace tmp home/agent mnt/session/outputs -mindepth 1 \\( -type f -printf '%p %m %s %T@ ' -exec sha256sum {} \\; -o -type l -printf '%p -> %l\\n' -o -printf '%p %m\\n' \\) | sed -E 's/(\\.[0-9]{3})[0-9]+ /\\1 /' | sort`;
+
+describe('a provider of sandboxes', () => {
+  const sandbox = useSandbox();
+  let sessions = 0;
+  const workspace = (): TestWorkspace => new TestWorkspace(sandbox, `ses_p${(sessions += 1)}`);
+
+  it('begins each command with what the one before has left, on its own disk and on another one', async () => {
+    const mine = workspace();
+    const made = await mine.bash(
+      `mkdir -p "a b/c"; echo one > "a b/c/x"; printf y > /tmp/y; ln -s "a b/c/x" link; ln -s /etc/passwd out; chmod 640 /tmp/y; chmod 750 "a b"; touch -d '2020-01-02 03:04:05.678' /tmp/y; echo h > ~/.h; echo o > /mnt/session/outputs/o; printf z > $'line\\nfeed'; chmod 000 "a b/c"`,
+    );
+    expect(made).to.include({ code: 0, output: '' });
+    const here = (await mine.bash(LISTING)).output;
+    expect(here)
+      .to.match(/^tmp\/y 640 1 1577934245\.678 /m)
+      .and.contain('workspace/link -> a b/c/x')
+      .and.contain('workspace/a b/c 0');
+    const other = newProvider({}, sandbox.test);
+    try {
+      const there = new TestWorkspace({ ...other }, 'ses_p_there');
+      there.manifest = mine.manifest;
+      expect((await there.bash(LISTING)).output).to.equal(here);
+    } finally {
+      other.provider.close();
+    }
+  });
+
+  it('begins with the stored version again when the changes of a command are not stored', async () => {
+    const mine = workspace();
+    await mine.bash('echo kept > a');
+    expect((await sandbox.bash('echo lost > a; rm -rf ~/*', { base: mine.manifest })).code).to.equal(0);
+    const opened = await sandbox.provider.open({ sessionId: 'ses_p1', base: mine.manifest, mounts: [] }, signal);
+    const failure = await opened
+      .close(() => Promise.reject(new Error('not stored')))
+      .catch((error: Error) => error.message);
+    expect(failure).to.equal('not stored');
+    expect((await mine.bash('cat a; ls -d /tmp')).output).to.equal('kept\n/tmp\n');
+  });
+
+  it('passes on input, exit codes and the working directory, whatever its name', async () => {
+    const mine = workspace();
+    expect(await mine.bash('cat', { stdin: Buffer.from('from outside') })).to.include({
+      output: 'from outside',
+      code: 0,
+    });
+    expect(await mine.bash(`mkdir $'a\\nb'; cd $'a\\nb'; exit 7`)).to.include({ code: 7, cwd: '/workspace/a\nb' });
+    expect(await mine.bash('pwd', { cwd: '/workspace/a\nb' })).to.include({ output: '/workspace/a\nb\n' });
+    expect(await mine.bash('rmdir "$PWD"', { cwd: '/workspace/a\nb' })).to.include({ code: 0 });
+  });
+
+  it('mounts skills and uploads read-only, and brings each to the disk once for all sessions', async () => {
+    const skill = mountOf('skill_1', 'folder', '/mnt/skills/report', {
+      'SKILL.md': 'x',
+      'scripts/run.sh': '#!/bin/sh\necho ran in "$(dirname "$0")"',
+    });
+    const uploads = ['a.txt', "it's ä.csv"].map((name, at) =>
+      mountOf(`file_${at}`, 'file', `/mnt/session/uploads/${name}`, { '': name }),
+    );
+    const mounts = [skill, ...uploads].map(({ mount }) => mount);
+    const command = `/mnt/skills/report/scripts/run.sh; cat /mnt/user-data/uploads/*; echo; ls -l /mnt/session/uploads | cut -c1-10; for f in /mnt/skills/report/SKILL.md /mnt/session/uploads/a.txt /mnt/skills/x /mnt/session/uploads/x; do : 2>/dev/null > $f || echo refused; done`;
+    const { output } = await workspace().bash(command, { mounts });
+    expect(output.split('\n').filter((line) => !line.startsWith('bash:'))).to.deep.equal([
+      'ran in /mnt/skills/report/scripts',
+      "a.txtit's ä.csv",
+      'total 8',
+      '-rw-r--r--',
+      '-rw-r--r--',
+      'refused',
+      'refused',
+      'refused',
+      'refused',
+      '',
+    ]);
+    await workspace().bash('true', { mounts });
+    expect([skill, ...uploads].map(({ counted }) => counted.opened)).to.deep.equal([1, 1, 1]);
+    expect((await workspace().bash('ls -A /mnt/skills /mnt/session/uploads')).output).to.equal(
+      '/mnt/session/uploads:\n\n/mnt/skills:\n',
+    );
+  });
+
+  it('takes a thousand uploads', async () => {
+    const mounts = Array.from(
+      { length: 1000 },
+      (_, at) => mountOf(`many_${at}`, 'file', `/mnt/session/uploads/${at}`, { '': 'x' }).mount,
+    );
+    expect((await workspace().bash('ls /mnt/session/uploads | wc -l', { mounts })).output).to.equal('1000\n');
+  });
+
+  it('treats a command that could not begin as its own failure, never as a result', async () => {
+    const broken = newProvider({ sandboxRoot: '/nowhere' });
+    try {
+      const opened = await broken.provider.open({ sessionId: 'ses_b', base: EMPTY_MANIFEST, mounts: [] }, signal);
+      const io = { cwd: '/', stdin: null, timeoutMs: 5000, onOutput: () => undefined, signal };
+      const failure: unknown = await opened.run(['bash', '-c', 'true'], io).catch((error: unknown) => error);
+      await opened.close(null);
+      expect(failure).to.be.instanceOf(SandboxFailedError).with.property('message').that.contains('/nowhere/usr');
+      expect((await broken.provider.check())!.reason).to.contain('/nowhere/usr');
+    } finally {
+      broken.remove();
+    }
+  });
+
+  it('goes on in a new folder when its own is gone', async () => {
+    const made = newProvider({}, sandbox.test);
+    try {
+      const mine = new TestWorkspace({ ...made }, 'ses_gone');
+      await mine.bash('echo kept > a');
+      rmSync(made.sandboxDir, { recursive: true });
+      expect((await mine.bash('cat a')).output).to.equal('kept\n');
+    } finally {
+      made.provider.close();
+    }
+  });
+
+  it('removes what workers that are gone have left, and nothing of those that live', async () => {
+    const made = newProvider({}, sandbox.test);
+    try {
+      const place = (name: string): string => join(made.sandboxDir, name);
+      for (const name of [`worker-${'0'.repeat(26)}`, `worker-${'1'.repeat(26)}`, 'of someone else'])
+        mkdirSync(place(name));
+      mkdirSync(join(place(`worker-${'0'.repeat(26)}`), 'trees'));
+      for (const name of [`worker-${'0'.repeat(26)}`, 'of someone else'])
+        utimesSync(place(name), 1, Date.now() / 1000 - 700);
+      expect(await made.provider.check()).to.equal(null);
+      await eventually('the old folder is gone', () => !existsSync(place(`worker-${'0'.repeat(26)}`)));
+      expect(existsSync(place(`worker-${'1'.repeat(26)}`)) && existsSync(place('of someone else'))).to.equal(true);
+      made.provider.close();
+      await eventually('its own is gone', () => readdirSync(made.sandboxDir).length === 2);
+    } finally {
+      made.provider.close();
+      rmSync(made.sandboxDir, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('contents of mounts on the disk of a worker', () => {
+  it('give way by bytes, those that were used longest ago first, and none that a sandbox has', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mounts-'));
+    try {
+      const mounts = new MountStore(folder, testLogger(), 25);
+      const [a, b, c] = ['a', 'b', 'c'].map((id) =>
+        mountOf(id, 'file', `/mnt/session/uploads/${id}`, { '': 'x'.repeat(10) }),
+      );
+      const use = async (...used: (typeof a)[]): Promise<() => void> =>
+        (
+          await mounts.hold(
+            used.map((one) => one!.mount),
+            signal,
+          )
+        ).release;
+      const held = await use(a);
+      (await use(b))();
+      (await use(c))();
+      await eventually('b has given way', () => mounts.bytes === 20);
+      held();
+      (await use(a))();
+      expect([a, b, c].map((one) => one!.counted.opened)).to.deep.equal([1, 1, 1]);
+      (await use(b))();
+      expect(b!.counted.opened).to.equal(2);
+      await eventually('c has given way', () => mounts.bytes === 20 && readdirSync(folder).length === 2);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('are loaded again after a failure, and a call that is cancelled does not wait for them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mounts-'));
+    try {
+      const mounts = new MountStore(folder, testLogger());
+      let fails = true;
+      const mount: Mount = {
+        id: 'm',
+        kind: 'folder',
+        target: '/mnt/skills/m',
+        async *contents() {
+          if (fails) throw new Error('the storage is away');
+          yield { path: 'x', content: Buffer.from('x') };
+        },
+      };
+      expect(await mounts.hold([mount], signal).catch((error: Error) => error.message)).to.equal('the storage is away');
+      fails = false;
+      (await mounts.hold([mount], signal)).release();
+      expect(mounts.bytes).to.equal(1);
+      const slow: Mount = {
+        ...mount,
+        id: 'slow',
+        contents: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) }),
+      };
+      const stop = new AbortController();
+      const waits = mounts.hold([slow], stop.signal).catch((error: Error) => error.message);
+      stop.abort(new Error('cancelled'));
+      expect(await waits).to.equal('cancelled');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('a machine without user namespaces', () => {
+  let folder = '';
+  const { PATH } = process.env;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'without-namespaces-'));
+    const says = 'bwrap: No permissions to create new namespace';
+    writeFileSync(join(folder, 'bwrap'), `#!/bin/sh\n[ "$1" = --help ] && exit; echo "${says}" >&2; exit 1\n`);
+    chmodSync(join(folder, 'bwrap'), 0o755);
+    chmodSync(folder, 0o755);
+    process.env.PATH = `${folder}:${PATH}`;
+  });
+  after(() => {
+    process.env.PATH = PATH;
+    rmSync(folder, { recursive: true });
+  });
+
+  it('runs no command, and says why and what to do', async () => {
+    const { provider, remove } = newProvider();
+    try {
+      const { reason, remedy } = (await provider.check())!;
+      expect(reason).to.match(
+        /^A sandbox of bubblewrap does not work here: .*No permissions to create new namespace\.$/,
+      );
+      expect(remedy).to.contain('docs/operations/sandbox.md');
+      const opened = await provider.open({ sessionId: 'ses_n', base: EMPTY_MANIFEST, mounts: [] }, signal);
+      const proof = join(folder, 'ran');
+      const io = { cwd: '/', stdin: null, timeoutMs: 5000, onOutput: () => undefined, signal };
+      const failure: unknown = await opened.run(['bash', '-c', `touch ${proof}`], io).catch((error: unknown) => error);
+      await opened.close(null);
+      expect(failure).to.be.instanceOf(SandboxFailedError);
+      expect(existsSync(proof)).to.equal(false);
+    } finally {
+      remove();
+    }
+  });
+
+  it('ends a worker that was told to have sandboxes, and none that was not', async () => {
+    const test = openTestStorage();
+    const start = (sandboxProvider: 'bubblewrap' | 'off') => {
+      const { config, remove } = testConfig('postgres://localhost/none', [], { sandboxProvider });
+      return openSandboxes(config, test.storage, testLogger()).finally(remove);
+    };
+    const failure: unknown = await start('bubblewrap').catch((error: unknown) => error);
+    expect(failure)
+      .to.be.instanceOf(SetupError)
+      .with.property('message')
+      .that.matches(/^SANDBOX_PROVIDER is bubblewrap, and no command can be run\. /);
+    const off = await start('off');
+    expect(off.provider).to.equal(null);
+    expect(off.isUp()).to.equal(false);
+    test.remove();
+  });
+});
