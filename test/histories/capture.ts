@@ -12,6 +12,7 @@ import { activityCompleted } from '../support/turn-workflow.js';
 import { startTurnService } from '../support/turns.js';
 import { connectClient, fetchHistory, resetToStart, runIdsOf } from '../support/workflow-history.js';
 import { ABANDONED_PATHS } from './abandoned-paths.js';
+import { AUTHORIZATION_PATHS } from './authorization-paths.js';
 import { endOf, newSession, SECRET, simple, withServer, type Path } from './path.js';
 import { SCHEDULE_PATHS } from './schedule-paths.js';
 import { TASK_PATHS } from './task-paths.js';
@@ -223,6 +224,7 @@ const PATHS: Path[] = [
   ...TASK_PATHS,
   ...WEBHOOK_PATHS,
   ...SCHEDULE_PATHS,
+  ...AUTHORIZATION_PATHS,
 ];
 
 /** Far above what the other paths need, and reached by `continue-as-new`. */

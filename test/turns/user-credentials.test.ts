@@ -8,6 +8,8 @@ import { expectNoSecrets } from '../support/secrets.js';
 import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
+import { webhookCalls } from '../support/webhooks.js';
 import { confirmation, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 
 /** A server that takes some tokens, and records which token each call had. */
@@ -39,12 +41,15 @@ describe('the credential of a user', () => {
   let service: TurnService;
   let server: TokenServer;
   let pair: OauthPair;
+  let receiver: WebhookReceiver;
   let serverId: string;
   let guardedId: string;
   before(async () => {
     server = await startTokenServer();
     pair = await startOauthPair([{ name: 'echo' }]);
-    service = await startTurnService({ config: { mcpAllowedHosts: [server.mcp.host, ...pair.hosts] } });
+    receiver = await startWebhookReceiver();
+    const hosts = [server.mcp.host, receiver.host, ...pair.hosts];
+    service = await startTurnService({ config: { mcpAllowedHosts: hosts, webhookDeliveries: true } });
     const auth = { type: 'BEARER', token: 'own' };
     const body = { name: 'notes', url: server.mcp.url, auth, credentials: 'user' };
     const made = await service.api('POST', '/v1/mcp-servers', body);
@@ -56,6 +61,7 @@ describe('the credential of a user', () => {
   after(async () => {
     await service.close();
     await server.mcp.close();
+    await receiver.close();
     await pair.close();
   });
   afterEach(() => {
@@ -157,6 +163,7 @@ describe('the credential of a user', () => {
 
   it('is waited for, in all sessions of the user, and lets the calls run by itself', async () => {
     server.accepted.add('t-cem');
+    await webhookCalls(service.api, receiver.url).create({ event_types: ['agent.requires_action'] });
     service.model.on(/one/, steps([call(1)], 'Done.'));
     service.model.on(/two/, steps([call(2)], 'Done.'));
     const sessions = [await session('cem'), await session('cem')];
@@ -181,6 +188,8 @@ describe('the credential of a user', () => {
     const found = await service.api('GET', '/v1/sessions?requires_action=true');
     expect(found.body.items.map(({ id }: { id: string }) => id)).to.have.members(sessions);
     expect(server.calls).to.deep.equal([]);
+    await eventually('a webhook for each of them', () => receiver.received.length === 2);
+    expect(receiver.received.map(({ payload }) => payload.data.session_id)).to.have.members(sessions);
     await put('cem', 't-cem');
     for (const id of sessions) expect((await service.ended(id)).type).to.equal('turn.completed');
     expect(server.calls.map(({ token }) => token)).to.deep.equal(['t-cem', 't-cem']);
