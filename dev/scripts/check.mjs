@@ -18,6 +18,10 @@ const CONSOLE = ['browser', 'connections', 'forks', 'pictures', 'talking', 'ques
 const CHECKS = {
   console: [browser('--no-parallel', ...CONSOLE), 'drives the built console; needs Chromium'],
   chat: [browser('--no-parallel', 'test/examples/chat.long.test.ts'), 'drives examples/chat; needs Chromium'],
+  'console-frames': [
+    browser('--no-parallel', 'test/hand/console-frames.ts'),
+    'frames of the console with 10,000 sessions and a long turn; needs Chromium',
+  ],
   'docs-page': [browser('test/docs-page.test.ts'), 'drives the page /docs; needs Chromium'],
   'openapi-clients': [python('openapi-clients'), 'generates clients for Python and Go, and uses them; needs both'],
   schemathesis: [python('schemathesis'), 'sends generated requests to every operation; needs Python'],
