@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { DataSource } from 'typeorm';
+import type { Config } from '../../src/platform/config.js';
 import { transaction } from '../../src/db/transaction.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { isBelow, KEPT_FOLDERS } from '../../src/workspaces/layout.js';
@@ -46,8 +48,11 @@ function foldersAbove(path: string): string[] {
 }
 
 /** Gives a session a workspace whose next version is this tree, as a command would, without a sandbox. */
-export async function writeTree(service: TestService, sessionId: string, tree: TestTree): Promise<void> {
-  const { db, config } = service;
+export async function writeTree(
+  { db, config }: { db: DataSource; config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'> },
+  sessionId: string,
+  tree: TestTree,
+): Promise<void> {
   const storage = await openStorage(config);
   const [{ project_id: projectId }] = await db.query<[{ project_id: string }]>(
     'SELECT project_id FROM sessions WHERE id = $1',
