@@ -79,4 +79,22 @@ describe('the types of the packed client, in a project of their own', () => {
     expect(await compile(folder, '-p', '.')).to.equal('');
     await remove();
   });
+
+  it('the types of the packed client accept examples/chat, installed as in a project of its own', async () => {
+    const { folder, remove } = await installClient();
+    const packages = ['ai', 'react', 'react-dom', 'rxjs', 'marked', 'koa', 'vite'];
+    for (const name of [...packages, '@types', '@ai-sdk', '@ag-ui', '@koa', '@modelcontextprotocol']) {
+      await symlink(join(modules, name), join(folder, 'node_modules', name));
+    }
+    await cp(join(root, 'examples/chat'), folder, { recursive: true });
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, module: 'esnext', moduleResolution: 'bundler', target: 'es2023' },
+      ...{ lib: ['ES2023', 'ESNext.Array', 'DOM', 'DOM.Iterable'], jsx: 'react-jsx', skipLibCheck: true },
+      ...{ noUncheckedIndexedAccess: true, types: ['node'] },
+    };
+    const include = ['server', 'page/src'];
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));
+    expect(await compile(folder, '-p', '.')).to.equal('');
+    await remove();
+  });
 });

@@ -3,6 +3,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { accessibilityFindings } from '../support/browser/console.js';
 import { startChatExample } from '../support/chat-example.js';
 import { eventually } from '../support/eventually.js';
+import { startPageOfDocs } from '../support/front-end-page.js';
 import { Gate, message, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { skip } from '../support/skip.js';
 import { signToken } from '../support/tokens.js';
@@ -296,6 +297,36 @@ describe('the chat of examples/ in a browser', function () {
     expect(answer.status()).to.equal(404);
     const nobody = await example.signIn('nobody');
     expect((await nobody.request.get(`${example.url}/api/chats`)).status()).to.equal(401);
+  });
+
+  it('the page in two files of docs/front-ends.md sends, streams, stops, and shows the open turn after a reload', async () => {
+    const { system, docsPort } = example;
+    const own = await startPageOfDocs({ BASE: system.apis[0]!.url, KEY: system.key, PORT: String(docsPort) });
+    try {
+      const gate = new Gate();
+      system.model.on(/^Hello/, text(['Hello ', 'to you.'], { before: { 1: wait(gate) } }));
+      const page = await example.open(await example.signIn('nobody'), '/', `http://127.0.0.1:${docsPort}`);
+      const send = async (what: string): Promise<void> => {
+        await page.getByRole('textbox', { name: 'Message' }).fill(what);
+        await page.getByRole('button', { name: 'Send' }).click();
+      };
+      await send('Hello');
+      await shows(page, 'Hello ');
+      await page.reload();
+      await page.getByRole('button', { name: 'Stop' }).waitFor();
+      gate.open();
+      await shows(page, 'Hello to you.');
+      system.model.on(/^Begin/, text(['Slowly ', 'never'], { before: { 1: wait(600_000) } }));
+      await send('Begin');
+      await shows(page, 'Slowly');
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+      system.model.on(/^And/, 'Now this.');
+      await send('And now?');
+      await shows(page, 'Now this.');
+    } finally {
+      await own.close();
+    }
   });
 
   it('the page shows who can sign in, and what a new chat can do', async () => {

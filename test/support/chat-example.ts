@@ -19,19 +19,21 @@ export interface ChatExample {
   /** A window of somebody who is signed in, with a storage of its own. */
   signIn(person: string, options?: BrowserContextOptions): Promise<BrowserContext>;
   /** A new tab of the window. */
-  open(window: BrowserContext, path?: string): Promise<Page>;
+  open(window: BrowserContext, path?: string, origin?: string): Promise<Page>;
   closeWindows(): Promise<void>;
+  /** A port whose pages may call the service too. */
+  docsPort: number;
   /** Violations of the policy, uncaught errors, and tokens in addresses since the last call. */
   takeOffences(): string[];
   close(): Promise<void>;
 }
 
 export async function startChatExample(): Promise<ChatExample> {
-  const [port, shopPort] = [await freePort(), await freePort()];
+  const [port, shopPort, docsPort] = [await freePort(), await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
   const system = await startFaultSystem({
     allowedHosts: [`127.0.0.1:${shopPort}`],
-    env: { CORS_ORIGINS: url },
+    env: { CORS_ORIGINS: `${url},http://127.0.0.1:${docsPort}` },
   });
   const { PATH, HOME } = process.env;
   const env = {
@@ -46,12 +48,13 @@ export async function startChatExample(): Promise<ChatExample> {
   return {
     system,
     url,
+    docsPort,
     async signIn(person, options = {}) {
       const window = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
       await window.request.post(`${url}/api/sign-in`, { data: { person } });
       return window;
     },
-    async open(window, path = '/') {
+    async open(window, path = '/', origin = url) {
       const page = await window.newPage();
       page.setDefaultTimeout(20_000);
       page.on('pageerror', (error) => offences.push(error.message));
@@ -61,7 +64,7 @@ export async function startChatExample(): Promise<ChatExample> {
       page.on('request', (request) => {
         if (request.url().includes('sst_')) offences.push(`a token in an address: ${request.url()}`);
       });
-      await page.goto(url + path);
+      await page.goto(origin + path);
       return page;
     },
     async closeWindows() {
