@@ -9,7 +9,6 @@ import type { AbortableActivities } from '../src/turns/running-turns.js';
 import type { ModelClients } from './model/clients.js';
 import type { ActivitySlots } from './activity-slots.js';
 import type { FairQueue } from '../src/platform/fair-queue.js';
-import type { SandboxProvider } from '../src/workspaces/sandbox.js';
 import type { CommandSlots } from './command-slots.js';
 import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
@@ -25,8 +24,6 @@ export interface ActivityDeps extends ToolDeps {
   activitySlots: ActivitySlots;
   /** The connections of this process whose calls wait for a person. */
   waitingCalls: FairQueue;
-  /** Where commands of workspaces run; null: SANDBOX_PROVIDER is off. */
-  sandbox: SandboxProvider | null;
   commandSlots: CommandSlots;
   models: ModelClients;
   conversations: ConversationCache;

@@ -41,6 +41,7 @@ import { installTemporalRuntime } from './temporal-runtime.js';
 import { startWorkers } from './start-workers.js';
 import { CommandSlots } from './command-slots.js';
 import { openSandboxes } from './sandbox/open.js';
+import { ManifestCache } from '../src/workspaces/manifest-cache.js';
 import { McpConnections } from './tools/mcp/connections.js';
 
 export interface RunningWorker {
@@ -118,7 +119,8 @@ export async function startWorker(
   ({ health } = reconciler);
   void warnOfForeignStorage(db, storage, log);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
-  const forCommands = { sandbox: sandboxes.provider, commandSlots: new CommandSlots(config.sandboxMaxCommands) };
+  const commandSlots = new CommandSlots(config.sandboxMaxCommands);
+  const forCommands = { sandbox: sandboxes.provider, manifests: new ManifestCache(), commandSlots };
   const forCalls = { schemaChecks, mcp, budget, slots, waitingCalls, ...forCommands };
   const forTurns = { deltas, models, conversations, runningTurns, ...forCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };

@@ -20,6 +20,11 @@ export class Slots {
    */
   async within<T>(projectOf: () => Promise<string>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const projectId = this.queue.used < this.total ? ANY_PROJECT : await projectOf();
-    return this.queue.within(projectId, work, signal);
+    await this.queue.take(projectId, signal);
+    try {
+      return await work();
+    } finally {
+      this.queue.free(projectId);
+    }
   }
 }

@@ -55,7 +55,7 @@ export async function startWorkers({
       ...createMaintenanceActivities({ config, db: backgroundPool, log, storage }),
     };
     const worker = await createTurnWorker(shared, config, activities, activitySlots);
-    const firing = { db, log, notifier, models: catalogue, workflows };
+    const firing = { config, db, log, notifier, models: catalogue, workflows };
     const schedules = await createScheduleWorker(
       shared,
       taskQueue,

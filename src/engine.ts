@@ -76,7 +76,7 @@ export function openTurnEngine(
     eager,
     searchable: () => searchable,
   });
-  const schedules = openSchedules(client, { db: backgroundPool, log, models, notifier, workflows }, config);
+  const schedules = openSchedules(client, { config, db: backgroundPool, log, models, notifier, workflows }, config);
   const leader = new Lease(backgroundPool, {
     name: `reconciler:${namespace}`,
     holder: randomUUID(),

@@ -1,6 +1,7 @@
-import { makeContinueAsNewFunc, workflowInfo } from '@temporalio/workflow';
+import { makeContinueAsNewFunc, patched, workflowInfo } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
 import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
+import { CallsInSeries } from './calls-in-series.js';
 import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
 import { OldWait } from './old-wait.js';
@@ -8,6 +9,8 @@ import { TaskWaits } from './tasks.js';
 import { proxyTurnActivities } from './proxy-activities.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
 import { WaitsFor } from './waits-for.js';
+
+type StepOfTools = Extract<OpenStep, { kind: 'tools' }>;
 
 /** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
 const PARALLEL_TOOLS = 16;
@@ -28,6 +31,7 @@ export class TurnRun {
   #waitsForUser = false;
   /** Calls that run in activities, without those whose tasks are waited for. */
   readonly #running = new Set<number>();
+  readonly #series = new CallsInSeries();
 
   constructor(private readonly input: TurnInput) {
     this.#step = input.step ?? 1;
@@ -75,7 +79,7 @@ export class TurnRun {
     const { tasks = [], taskServers } = this.input.wait ?? {};
     await Promise.all(tasks.map((index) => this.#waitForTask(tools, index, taskServers?.[index])));
     if (this.input.wait !== undefined || free.length === 0) return;
-    this.#waitsForUser = (await this.#call(tools, free, outcome.mayAsk === true)).length > 0;
+    this.#waitsForUser = (await this.#call(outcome, free)).length > 0;
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
@@ -87,7 +91,7 @@ export class TurnRun {
       signals: this.#signals,
       place: { turnId: this.input.id, step: this.#step },
       setRemaining: (ms) => this.#setRemaining(ms),
-      call: (indices) => this.#call(tools, indices, outcome.mayAsk === true),
+      call: (indices) => this.#call(outcome, indices),
       show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
       waitsFor: this.#waitsFor,
       endsAtTimer: (step) => this.input.wait === undefined && this.oldWait.endsAtTimer(step),
@@ -148,7 +152,11 @@ export class TurnRun {
   }
 
   /** Runs calls. Returns those that wait until the session's user has authorized their servers. */
-  async #call(tools: string[], indices: number[], mayAsk: boolean): Promise<number[]> {
+  async #call(outcome: StepOfTools, indices: number[]): Promise<number[]> {
+    const { tools, mayAsk = false, serial = [] } = outcome;
+    // Workers of a build without this change may have begun them all at once.
+    const inOrder = serial.length > 0 && patched('serial-calls');
+    const isSerial = (index: number): boolean => inOrder && serial.includes(index);
     const unauthorized: number[] = [];
     this.#tools = tools;
     this.#details.show(`${this.#progress}: ${formatToolNames(tools, indices)}`);
@@ -165,10 +173,12 @@ export class TurnRun {
       wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };
-    for (let start = 0; start < indices.length; start += PARALLEL_TOOLS) {
-      await Promise.all(indices.slice(start, start + PARALLEL_TOOLS).map(callOne));
+    const inSeries = indices.filter(isSerial).map((index) => this.#series.run(() => callOne(index)));
+    const beside = indices.filter((index) => !isSerial(index));
+    for (let start = 0; start < beside.length; start += PARALLEL_TOOLS) {
+      await Promise.all(beside.slice(start, start + PARALLEL_TOOLS).map(callOne));
     }
-    await Promise.all(waits);
+    await Promise.all([...inSeries, ...waits]);
     return unauthorized;
   }
 

@@ -4,6 +4,9 @@ import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
 import type { CallOf } from '../../src/steps/step-calls.js';
 import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { PastTurn } from '../../src/steps/past-turn.js';
+import { attachedFiles } from '../../src/steps/session-files.js';
+import { UPLOADS } from '../../src/workspaces/layout.js';
+import { uploadNames } from '../../src/workspaces/uploads.js';
 import { attachmentBlocks } from './attachment-blocks.js';
 import { isWorthCompacting } from './compaction.js';
 import { loadMedia } from './media.js';
@@ -69,6 +72,7 @@ export async function buildRequest(
   const { turn } = loaded;
   let { conversation, bytes } = loaded;
   const attached = await attachmentBlocks(deps.db, deps.storage, turn);
+  const uploadPath = turn.workspace === null ? null : await uploadPaths(deps, loaded);
   // An estimate that is wrong by half still leaves the whole output.
   const isTight = (tokens: number): boolean => (outputWithin(2 * tokens) ?? 0) < entry.max_output_tokens;
   for (;;) {
@@ -77,6 +81,7 @@ export async function buildRequest(
     const messages = toMessages(conversation, {
       attachments: media.attachments,
       attachmentsOf: turn.messageNumber,
+      uploadPath,
       media: media.of,
       toolAlias: (name) => aliases.toModel(name),
       thinkingOf: entry.supports_thinking ? entry.id : null,
@@ -117,6 +122,17 @@ function callsOf(offered: readonly ToolDefinition[], aliases: Aliases): CallOf {
     const name = aliases.toFull(alias) ?? alias;
     return { name, input: inputs.get(name)?.(input) ?? input };
   };
+}
+
+/** The paths of the session's attachments, those of messages included that this request delivers. */
+async function uploadPaths(
+  { db }: PromptDeps,
+  { turn, conversation }: RequestContext,
+): Promise<(fileId: string) => string | undefined> {
+  const attached = await attachedFiles(db, turn);
+  const delivered = conversation.turns.at(-1)!.steering.flatMap(({ files }) => files);
+  const names = uploadNames([...attached, ...delivered]);
+  return (id) => (names.has(id) ? `${UPLOADS}/${names.get(id)}` : undefined);
 }
 
 /** Shortens the running turn. Returns false if nothing is left to shorten. */

@@ -1,6 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isOpen, type TurnState } from '../../src/db/turn-states.js';
 import { describeFile } from '../../src/steps/session-files.js';
+import { isWorkspaceTool } from '../../src/sessions/tools.js';
 import type { Conversation } from '../../src/steps/conversation.js';
 import type { PastCall, PastStep, PastTurn, SteeringMessage } from '../../src/steps/past-turn.js';
 import type { ResultBlock } from '../../src/models/content.js';
@@ -16,6 +17,8 @@ interface Rendering {
   attachmentsOf: number;
   /** Renders an image or a document of a tool result; as a line of text if it is not shown (any more). */
   media: (block: Exclude<ResultBlock, { type: 'text' }>) => ShownBlock;
+  /** Where a command of the workspace finds an attached file; null in a session without one. */
+  uploadPath: ((fileId: string) => string | undefined) | null;
   /** The name under which the model knows a tool. */
   toolAlias(fullName: string): string;
   /** The model that gets its own thinking back; null for one without thinking. No model accepts the thinking of another. */
@@ -66,16 +69,29 @@ function addTurn(
   rendering: Rendering,
 ): void {
   const attachments = shows ? rendering.attachments : [];
-  add(messages, 'user', turn.content === null ? continued(before, attachments) : userBlocks(turn, before, attachments));
+  add(
+    messages,
+    'user',
+    turn.content === null ? continued(before, attachments) : userBlocks(turn, before, attachments, rendering),
+  );
   for (const step of turn.steps) {
-    add(messages, 'user', turn.steering.filter((message) => message.step === step.step).flatMap(steeringBlocks));
+    const steered = turn.steering.filter((message) => message.step === step.step);
+    add(
+      messages,
+      'user',
+      steered.flatMap((message) => steeringBlocks(message, rendering)),
+    );
     add(messages, 'assistant', assistantBlocks(step, rendering));
     add(messages, 'user', resultsOf(step, turn, rendering));
     if (isAnsweredByReminder(step, turn)) add(messages, 'user', [text(OUTPUT_REMINDER)]);
   }
   const steps = new Set(turn.steps.map(({ step }) => step));
   const unanswered = turn.steering.filter(({ step }) => step === null || !steps.has(step));
-  add(messages, 'user', unanswered.flatMap(steeringBlocks));
+  add(
+    messages,
+    'user',
+    unanswered.flatMap((message) => steeringBlocks(message, rendering)),
+  );
   // Where the next turn goes on, the message is written anew.
   if (next?.content === null) return;
   if (turn.cutOff !== null && turn.cutOff.trim() !== '') add(messages, 'assistant', [text(turn.cutOff.trimEnd())]);
@@ -92,11 +108,16 @@ function refusedTurn(turn: PastTurn): ContentBlock[] {
   return [text(`[Turn ${turn.number} is left out: the model refused to answer it.]`)];
 }
 
-function userBlocks(turn: PastTurn, before: TurnState | null, attachments: ShownBlock[]): ContentBlock[] {
+function userBlocks(
+  turn: PastTurn,
+  before: TurnState | null,
+  attachments: ShownBlock[],
+  rendering: Rendering,
+): ContentBlock[] {
   const note = before === null ? undefined : NOTES[before];
   return [
     ...(note === undefined ? [] : [text(note)]),
-    factsOf('turn-facts', turn.queuedAt, turn.files),
+    factsOf('turn-facts', turn.queuedAt, turn.files, rendering),
     ...attachments,
     text(turn.content!),
   ];
@@ -109,13 +130,21 @@ function continued(before: TurnState | null, attachments: ShownBlock[]): Content
   return [...attachments, text(note)];
 }
 
-function steeringBlocks({ at, files, content }: SteeringMessage): ContentBlock[] {
-  return [factsOf('message-facts', at, files), text(content)];
+function steeringBlocks({ at, files, content }: SteeringMessage, rendering: Rendering): ContentBlock[] {
+  return [factsOf('message-facts', at, files, rendering), text(content)];
 }
 
-function factsOf(tag: string, at: string, files: PastTurn['files']): Anthropic.TextBlockParam {
+function factsOf(
+  tag: string,
+  at: string,
+  files: PastTurn['files'],
+  { uploadPath }: Rendering,
+): Anthropic.TextBlockParam {
   const facts = [`Time of this message: ${at.slice(0, 19)}Z`];
-  for (const file of files) facts.push(`Attached file: ${describeFile(file)}`);
+  for (const file of files) {
+    const path = uploadPath?.(file.id);
+    facts.push(`Attached file: ${describeFile(file)}${path === undefined ? '' : `, in the workspace: ${path}`}`);
+  }
   return text(`<${tag}>\n${facts.join('\n')}\n</${tag}>`);
 }
 
@@ -143,7 +172,12 @@ function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthro
     .map((use, index) => {
       const call = step.calls[index];
       if (call?.content == null) {
-        return { type: 'tool_result', tool_use_id: use.id, is_error: true, content: withoutResult(turn, call) };
+        return {
+          type: 'tool_result',
+          tool_use_id: use.id,
+          is_error: true,
+          content: withoutResult(turn, call, rendering),
+        };
       }
       const content = resultContent(call, rendering);
       return {
@@ -156,8 +190,11 @@ function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthro
 }
 
 /** Effects must not be hidden: only a call that was never sent is said not to have run. */
-function withoutResult({ state }: PastTurn, call: PastCall | undefined): string {
+function withoutResult({ state }: PastTurn, call: PastCall | undefined, { uploadPath }: Rendering): string {
   const end = ENDS[state] ?? 'ended';
+  if (call?.wasSent === true && uploadPath !== null && isWorkspaceTool(call.name)) {
+    return `Stopped: the turn ${end} while this call was under way, and nothing of it was kept.`;
+  }
   if (call?.wasSent === true) {
     return `Outcome unknown: the turn ${end} while this call was under way. It may have taken effect: check before you repeat it.`;
   }

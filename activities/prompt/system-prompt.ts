@@ -1,3 +1,5 @@
+import { HOME, OUTPUTS, SKILLS, UPLOADS, WORKSPACE } from '../../src/workspaces/layout.js';
+import type { TurnContext } from '../../src/steps/context.js';
 import type { SkillSnapshot } from '../../src/events/fields.js';
 
 /** The service's own part of the system prompt. The session's instruction follows it and never replaces it. */
@@ -12,15 +14,22 @@ const SERVICE_PROMPT = `You are an agent that works in a session: a conversation
 const OUTPUT_PROMPT =
   'End this turn with a call of give_output: a program reads its value, which must fit the schema of the call. Call it alone, when all other work of the turn is done. Text beside it is for people.';
 
+const WORKSPACE_PROMPT = `This session has a workspace: a private Linux machine without a network, in which bash, read, write and edit work. Its files and the working directory last for the whole session; processes and variables end with each command.
+
+- ${WORKSPACE} is the first working directory. It, /tmp, ${HOME} (HOME) and ${OUTPUTS} are writable and kept; everything else is read-only.
+- ${UPLOADS} has the files that the user attached. ${SKILLS}/NAME has the files of a skill that the user selected for this turn: run its scripts by their full path, and work in ${WORKSPACE}.
+- Every file that you write to ${OUTPUTS} is delivered to the user when the command ends; deliver_file with path delivers any other file.
+- Look at what a command did before you rely on it. A command that was stopped by a cancel or a failure has changed nothing.`;
+
 /**
  * Builds the system prompt: the service's part, the session's instruction, the names and descriptions of the selected
  * skills, and how a turn with an output ends. Facts that change with each message (time, files) are in the message, so that the prompt cache stays valid.
  */
 export function systemPrompt(
-  { instruction, skills }: { instruction: string | null; skills: SkillSnapshot[] },
+  { instruction, skills, workspace }: Pick<TurnContext, 'instruction' | 'skills' | 'workspace'>,
   mustGiveOutput: boolean,
 ): string[] {
-  const parts = [SERVICE_PROMPT];
+  const parts = [workspace === null ? SERVICE_PROMPT : `${SERVICE_PROMPT}\n\n${WORKSPACE_PROMPT}`];
   if (instruction !== null && instruction.trim() !== '') parts.push(`<instruction>\n${instruction}\n</instruction>`);
   if (skills.length > 0) parts.push(skillsPrompt(skills));
   if (mustGiveOutput) parts.push(OUTPUT_PROMPT);

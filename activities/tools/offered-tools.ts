@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../src/models/request.js';
-import { mustAsk } from '../../src/sessions/tools.js';
+import { asks, DELIVER_FILE, isWorkspaceTool, mustAsk } from '../../src/sessions/tools.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
@@ -83,12 +83,32 @@ export function definitionsOf(
 }
 
 /** Returns for each offered tool whether a call may run, must ask, or runs at the client (docs/contract.md §6). */
-export function permissionsOf({ toolsets }: TurnContext, offered: OfferedTool[]): Map<string, CallPermission> {
+export function permissionsOf(
+  { toolsets, workspace }: TurnContext,
+  offered: OfferedTool[],
+): Map<string, CallPermission> {
   return new Map(
     offered.map((one): [string, CallPermission] => {
       if (one.kind === 'custom') return [one.tool.name, 'custom'];
-      const asks = one.kind === 'mcp' && mustAsk(toolsets, one.tool.serverId, one.tool.toolName);
-      return [one.tool.name, asks ? 'ask' : 'allow'];
+      const mustBeAsked =
+        one.kind === 'mcp'
+          ? mustAsk(toolsets, one.tool.serverId, one.tool.toolName)
+          : workspace !== null && isWorkspaceTool(one.tool.name) && asks(workspace.entry, one.tool.name);
+      return [one.tool.name, mustBeAsked ? 'ask' : 'allow'];
     }),
   );
+}
+
+/** True for tools that may use the workspace: calls of them in one step run one after another. */
+export function usesWorkspace({ workspace }: Pick<TurnContext, 'workspace'>, name: string): boolean {
+  return workspace !== null && (isWorkspaceTool(name) || name === DELIVER_FILE);
+}
+
+/** True for a call that needs a sandbox. */
+export function runsInSandbox(
+  { workspace }: Pick<TurnContext, 'workspace'>,
+  { name, input }: { name: string; input: Record<string, unknown> },
+): boolean {
+  if (workspace === null) return false;
+  return isWorkspaceTool(name) || (name === DELIVER_FILE && input.path !== undefined);
 }

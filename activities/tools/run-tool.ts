@@ -4,7 +4,7 @@ import { unlessAborted } from '../../src/platform/limited-wait.js';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
 import { withSpan } from '../../src/platform/tracing.js';
 import type { TurnContext } from '../../src/steps/context.js';
-import type { RunnableTool } from './offered-tools.js';
+import { runsInSandbox, type RunnableTool } from './offered-tools.js';
 import { callTurnMcpTool } from './mcp/call-for-turn.js';
 import type { StartedTask } from './mcp/start-task.js';
 import { reserveTask } from '../../src/steps/open-tasks.js';
@@ -35,6 +35,14 @@ export function notAuthorized(name: string): ToolResult {
   return textResult(`This call of ${name} was not run: the user of the session has not authorized its server.`, true);
 }
 
+/** The result of a call in the workspace that has taken several workers down. */
+export function nothingKept(name: string): ToolResult {
+  return textResult(
+    `This call of ${name} was started several times, and each time its worker was lost. It is not run again, and nothing of it was kept.`,
+    true,
+  );
+}
+
 /** The result of a call that waited for a person's answer when a deploy ended its worker (contract.md §23). */
 export function restarted(name: string): ToolResult {
   return textResult(
@@ -59,8 +67,11 @@ export async function runTool(
 ): Promise<ToolResult | { task: StartedTask } | { unauthorized: string }> {
   if (found === undefined) return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
+  // A command has its own time limit, and may wait for a place before.
+  if (runsInSandbox(turn, call)) limit.hold();
   const toolCall: ToolCall = {
     turn,
+    name: call.name,
     toolUseId: call.toolUseId,
     idempotencyKey: `${call.turnId}-${call.step}-${call.index}`,
     input: call.input,

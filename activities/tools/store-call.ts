@@ -2,6 +2,7 @@ import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
 import { truncateUtf8 } from '../../src/platform/text.js';
 import { textOf, type ResultBlock } from '../../src/models/content.js';
+import type { ActivityTask } from '../../src/steps/model-call.js';
 import { closeToolCall, endToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import type { TurnDeps } from '../../src/turns/change-turn.js';
 import { shortenResult } from '../../src/steps/shorten-result.js';
@@ -14,19 +15,24 @@ const MAX_EVENT_BYTES = 16 * 1024;
 const MAX_WHOLE_BYTES = 48 * 1024;
 const PREVIEW_BYTES = 16 * 1024;
 
-/** Stores a call's result with its events. A second result of the same call is ignored. */
+/**
+ * Stores a call's result with its events. A second result of the same call is ignored.
+ * @param by the attempt that ran it: only the one that started the call last may store rows beside the result
+ */
 export async function storeToolResult(
   deps: TurnDeps & { storage: Storage },
   call: ToolCallRow,
-  { content, isError, eventsBefore, commit, refused }: ToolResult,
+  { content, isError, workspace, eventsBefore, commit, refused }: ToolResult,
+  by?: ActivityTask,
 ): Promise<void> {
   const kept = await limitContent(deps.storage, call, content);
-  const event = resultEvent(call, content, isError);
+  const event = resultEvent(call, content, isError, workspace);
   try {
-    await endToolCall(deps, call, { ...kept, isError, event, eventsBefore, commit });
+    const outcome = { ...kept, isError, event, eventsBefore, commit };
+    await endToolCall(deps, call, outcome, commit && by);
   } catch (error) {
     if (refused === undefined) throw error;
-    await storeToolResult(deps, call, refused(error));
+    await storeToolResult(deps, call, refused(error), by);
   }
 }
 
@@ -45,11 +51,26 @@ async function limitContent(
   content: ResultBlock[],
 ): Promise<{ content: ResultBlock[]; overflowKey: string | null }> {
   if (Buffer.byteLength(textOf(content)) <= MAX_WHOLE_BYTES) return { content, overflowKey: null };
-  const { content: preview, overflowKey } = await shortenResult(storage, call, content, PREVIEW_BYTES, null);
+  // Of what a command writes the end matters as much: errors are there.
+  const cut =
+    call.name === 'bash' ? { keepBytes: PREVIEW_BYTES / 2, keepEnd: PREVIEW_BYTES / 2 } : { keepBytes: PREVIEW_BYTES };
+  const { content: preview, overflowKey } = await shortenResult(
+    storage,
+    call,
+    content,
+    cut.keepBytes,
+    null,
+    cut.keepEnd,
+  );
   return { content: [...preview, ...content.filter((block) => block.type !== 'text')], overflowKey };
 }
 
-function resultEvent({ toolUseId, name }: ToolCallRow, content: ResultBlock[], isError: boolean): NewEvent {
+function resultEvent(
+  { toolUseId, name }: ToolCallRow,
+  content: ResultBlock[],
+  isError: boolean,
+  workspace?: ToolResult['workspace'],
+): NewEvent {
   const text = textOf(content);
   const shown = truncateUtf8(text, MAX_EVENT_BYTES);
   return {
@@ -60,6 +81,7 @@ function resultEvent({ toolUseId, name }: ToolCallRow, content: ResultBlock[], i
       is_error: isError,
       content: shown,
       ...(shown.length < text.length && { truncated: true as const }),
+      ...(workspace !== undefined && { workspace }),
     },
   };
 }

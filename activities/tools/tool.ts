@@ -8,6 +8,10 @@ import type { Logger } from '../../src/platform/logger.js';
 import type { BuiltInToolName } from '../../src/sessions/tools.js';
 import type { ResultBlock } from '../../src/models/content.js';
 import type { ToolDefinition } from '../../src/models/request.js';
+import type { SandboxProvider } from '../../src/workspaces/sandbox.js';
+import type { ManifestCache } from '../../src/workspaces/manifest-cache.js';
+import type { TurnContext } from '../../src/steps/context.js';
+import type { EventData } from '../../src/events/schema.js';
 import type { Cleaner } from '../../src/mcp/cleaner.js';
 import type { QuestionHandler } from '../../src/mcp/questions.js';
 import type { McpConnections } from './mcp/connections.js';
@@ -15,6 +19,8 @@ import type { McpConnections } from './mcp/connections.js';
 export interface ToolResult {
   content: ResultBlock[];
   isError: boolean;
+  /** What the call did to the workspace; for the event. */
+  workspace?: EventData['agent.tool_result']['workspace'];
   /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
   eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
   /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
@@ -31,7 +37,11 @@ export interface SelectedSkill {
 }
 
 export interface ToolCall {
-  turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId'> & { skills: SelectedSkill[] };
+  turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId'> & { skills: SelectedSkill[] } & Pick<
+      TurnContext,
+      'workspace'
+    >;
+  name: string;
   toolUseId: string;
   /** The same for every attempt at this call. */
   idempotencyKey: string;
@@ -53,6 +63,9 @@ export interface ToolDeps {
   log: Logger;
   storage: Storage;
   mcp: McpConnections;
+  /** Where commands of workspaces run; null: SANDBOX_PROVIDER is off. */
+  sandbox: SandboxProvider | null;
+  manifests: ManifestCache;
   /** Memory budget for requests and answers in flight. */
   budget: MemoryShare;
 }

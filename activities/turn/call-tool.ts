@@ -2,13 +2,15 @@ import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from './run-activity.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
-import { notAuthorized, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
+import { notAuthorized, nothingKept, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
 import { withCallSlots, type CallSlots } from '../call-slots.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
-import { runnableTools, type RunnableTool } from '../tools/offered-tools.js';
+import { runnableTools, runsInSandbox, type RunnableTool } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
+import { workspaceReruns } from '../../src/platform/metrics.js';
 import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
 import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
+import type { ToolResult } from '../tools/tool.js';
 import { keepTask } from '../tools/mcp/keep-task.js';
 import { findTurnServers } from '../../src/mcp/user-credentials.js';
 import { planAuthorization } from '../../src/answers/authorization-wait.js';
@@ -52,9 +54,13 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
       if (mustNotRun(call)) return storeUnrunCall(deps, call).then(() => undefined);
       const serverId = await unauthorizedServer(run);
       if (serverId !== null) return stopBeforeCall(run, serverId);
-      return withCallSlots(deps, limit, turn.projectId, signal, (slots) =>
-        call.mayAsk ? callAsking(run, slots) : callPlain(run),
-      );
+      const callInSlots = (): Promise<Outcome> =>
+        withCallSlots(deps, limit, turn.projectId, signal, (slots) =>
+          call.mayAsk ? callAsking(run, slots) : callPlain(run),
+        );
+      if (!runsInSandbox(turn, call)) return callInSlots();
+      const { activitySlots, commandSlots } = deps;
+      return commandSlots.within(turn.projectId, { signal, activitySlots, rest: attempt.rest }, callInSlots);
     });
 }
 
@@ -67,7 +73,7 @@ function mustNotRun({ action, authorization }: ToolCallRow): boolean {
 /** Runs a call whose server asks no questions. */
 async function callPlain(run: Run): Promise<Outcome> {
   const { deps, turn, call, tool, signal } = run;
-  const result = (await mayStart(run)) ? await runTool(deps, turn, call, tool, signal) : outcomeUnknown(call.name);
+  const result = (await mayStart(run)) ? await runTool(deps, turn, call, tool, signal) : notSentAgain(run);
   return storeOutcome(run, result);
 }
 
@@ -95,7 +101,7 @@ async function runAsking(run: Run, slots: CallSlots, clock: TurnClock): ReturnTy
   if (call.state === 'started') {
     await storeWithRetries(() => closeElicitations(deps, turn.id, call, 'lost'), signal);
   }
-  if (!(await mayStart(run))) return outcomeUnknown(call.name);
+  if (!(await mayStart(run))) return notSentAgain(run);
   const bounded = AbortSignal.any([signal, clock.signal]);
   return runTool(deps, turn, call, tool, bounded, (hold) => {
     const holdAll = (): (() => void) => {
@@ -108,11 +114,17 @@ async function runAsking(run: Run, slots: CallSlots, clock: TurnClock): ReturnTy
 }
 
 /** Records the start of the call. Returns false if an earlier attempt has sent it and it must not be sent again. */
-async function mayStart({ deps, call, tool, attempt, signal }: Run): Promise<boolean> {
+async function mayStart({ deps, turn, call, tool, attempt, signal }: Run): Promise<boolean> {
   const mayRepeat = tool?.repeatable === true && attempt.lostWorkers < MAX_LOST_WORKERS;
   if (call.state === 'started' && !mayRepeat) return false;
+  if (call.state === 'started' && attempt.lostWorkers > 0 && runsInSandbox(turn, call)) workspaceReruns.inc();
   await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
   return true;
+}
+
+/** The result of a call that an earlier attempt has sent. A command leaves nothing: what it changes is stored with its result. */
+function notSentAgain({ turn, call }: Run): ToolResult {
+  return runsInSandbox(turn, call) ? nothingKept(call.name) : outcomeUnknown(call.name);
 }
 
 /** Stores what the call came to. Returns what it waits for, if it has no result yet. */
@@ -127,7 +139,8 @@ async function storeOutcome(run: Run, result: Awaited<ReturnType<typeof runTool>
     await store(() => planAuthorization(deps, { ...call, state: 'started' }, result.unauthorized));
     return { kind: 'authorization' };
   }
-  await store(() => storeToolResult(deps, call, 'unauthorized' in result ? notAuthorized(call.name) : result));
+  const shown = 'unauthorized' in result ? notAuthorized(call.name) : result;
+  await store(() => storeToolResult(deps, call, shown, attempt.task));
   return undefined;
 }
 

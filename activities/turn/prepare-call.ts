@@ -16,7 +16,7 @@ import { budgetOf, budgetReached } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import type { CallOutcome, StepResult } from './turn-activities.js';
 import { definitionBytes } from '../tools/deferral.js';
-import { definitionsOf, offerTools, permissionsOf } from '../tools/offered-tools.js';
+import { definitionsOf, offerTools, permissionsOf, usesWorkspace } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import type { TurnContext } from '../../src/steps/context.js';
@@ -55,6 +55,8 @@ export interface PreparedCall {
   hasTools: boolean;
   /** Servers may ask questions while the calls run. */
   mayAsk: boolean;
+  /** True for tools whose calls of one step run one after another. */
+  usesWorkspace: (toolName: string) => boolean;
   /** Returns a call with the full names instead of the request's aliases. */
   callOf: CallOf;
   toolUseIds: Set<string>;
@@ -81,7 +83,11 @@ export async function prepareCall(
   const loaded = await loadConversation(deps.db, turnId, known);
   const { turn } = loaded;
   const tools = offerTools(loaded, deferralLimits(deps, turn));
-  const offer: Offer = { permissions: permissionsOf(turn, tools.offered), mayAsk: mayElicit(turn.toolsets) };
+  const offer: Offer = {
+    permissions: permissionsOf(turn, tools.offered),
+    mayAsk: mayElicit(turn.toolsets),
+    usesWorkspace: (name) => usesWorkspace(turn, name),
+  };
 
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
   const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
@@ -118,13 +124,17 @@ export async function prepareCall(
 }
 
 /** What the turn offers, for the outcome of its calls. */
-type Offer = Pick<PreparedCall, 'permissions' | 'mayAsk'>;
+type Offer = Pick<PreparedCall, 'permissions' | 'mayAsk' | 'usesWorkspace'>;
 
 /** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
-export function withOfferedNames({ permissions, mayAsk }: Offer, outcome: StepOutcome): CallOutcome {
+export function withOfferedNames(
+  { permissions, mayAsk, usesWorkspace: isSerial }: Offer,
+  outcome: StepOutcome,
+): CallOutcome {
   if (outcome.kind !== 'tools') return outcome;
   const tools = outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL));
-  return { ...outcome, tools, ...(mayAsk && { mayAsk }) };
+  const serial = [...tools.keys()].filter((index) => isSerial(tools[index]!));
+  return { ...outcome, tools, ...(mayAsk && { mayAsk }), ...(serial.length > 0 && { serial }) };
 }
 
 /** What a request needs to know of the turn's tools. */

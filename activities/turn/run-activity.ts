@@ -176,7 +176,7 @@ export function endTurnAfterLostWorkers(lostWorkers: number): void {
 }
 
 /**
- * Stores the start or the outcome of a call. While Postgres is unreachable, it keeps the outcome in memory and retries the
+ * Stores the start or the outcome of a call. While Postgres or the file storage is unreachable, it keeps the outcome in memory and retries the
  * commit, instead of calling the model or the tool a second time. Stops when the activity's signal aborts.
  */
 export function storeWithRetries<T>(store: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -185,6 +185,7 @@ export function storeWithRetries<T>(store: () => Promise<T>, signal: AbortSignal
     minTimeout: 100,
     maxTimeout: 2000,
     signal,
-    shouldRetry: ({ error }) => isDatabaseAway(error),
+    shouldRetry: ({ error }) =>
+      isDatabaseAway(error) || (error instanceof ServiceError && error.type === 'storage_error'),
   });
 }

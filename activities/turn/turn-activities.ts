@@ -72,7 +72,8 @@ export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
 }
 
 /** `compact`: the request would not fit, earlier turns must be summarised first. */
-export type CallOutcome = (StepOutcome & { mayAsk?: true }) | { kind: 'compact' };
+/** `serial`: indices of calls that run one after another, in their order; absent without any. */
+export type CallOutcome = (StepOutcome & { mayAsk?: true; serial?: number[] }) | { kind: 'compact' };
 
 export type ModelCallOutcome = CallOutcome | Paused;
 

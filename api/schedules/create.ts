@@ -68,6 +68,7 @@ export const createSchedule = operation<Body>({
     'insufficient_scope',
     'session_not_found',
     'unknown_model',
+    'workspace_unavailable',
     'mcp_server_not_found',
     'unknown_mcp_tool',
     'file_not_found',

@@ -25,7 +25,7 @@ export const createSession = operation<NewSessionBody>({
     schema: sessionSchema,
     example: { ...sessionExample, status: 'IDLE', preview: null, last_turn_id: null },
   },
-  errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool'],
+  errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool', 'workspace_unavailable'],
   check: ({ caller, body }) => checkNewSession(caller, body),
   async handle(call) {
     const { projectId } = call.caller;

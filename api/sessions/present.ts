@@ -50,6 +50,7 @@ export const sessionExample = {
   user: null,
   budget: { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' },
   cost: { amount: '0.012345', currency: 'USD' },
+  workspace: null,
   continuable: false,
   turn_count: 1,
   last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
@@ -64,6 +65,21 @@ const forkedFrom = {
   ...objectSchema({
     session_id: idField('session', 'Id of the session that was forked.'),
     turn_id: idOrNull('turn', 'Id, in that session, of the last turn that was copied; null if none was.'),
+  }),
+} as const;
+
+const workspace = {
+  $id: 'SessionWorkspace',
+  description: 'The stored files of a session’s workspace.',
+  ...objectSchema({
+    version: described(count, 'How many stored calls have changed the tree.'),
+    size_bytes: described(count, 'Bytes of its files.'),
+    file_count: described(count, 'Number of its files.'),
+    updated_at: {
+      type: ['string', 'null'],
+      format: 'date-time',
+      description: 'When the tree last changed; null before.',
+    },
   }),
 } as const;
 
@@ -97,6 +113,10 @@ const session = presented(
     budget: shownBudgetSchema,
     user: { type: ['string', 'null'], description: 'The person for whom the agent acts; null: nobody.' },
     cost: orNull(money, 'What the model calls of its turns cost so far; null if one of their models has no price.'),
+    workspace: orNull(
+      workspace,
+      'The newest version of its workspace; null without an entry of type `workspace` in `tools`.',
+    ),
     continuable: described(flag, 'True if POST continue can continue the last turn.'),
     turn_count: described(count, 'How many turns it has; a fork begins with those that were copied.'),
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),

@@ -31,6 +31,37 @@ export const elicitationContent = {
  * The fields of every stored event type (contract.md §3). This is the only definition: the TypeScript
  * types and the OpenAPI document are derived from it.
  */
+const paths = { type: 'array', items: text, description: 'Absolute paths, in order; at most 20.' } as const;
+const workspaceResult = {
+  $id: 'WorkspaceResult',
+  description: 'What a call of `bash`, `read`, `write` or `edit` did to the workspace. Absent if the call did not run.',
+  ...objectSchema({
+    version: described(count, 'The version of the workspace after the call.'),
+    exit_code: {
+      type: ['integer', 'null'],
+      description:
+        'The exit code of `bash`, 128 + n if signal n ended it; null if it was stopped, and of the other tools.',
+    },
+    stopped: {
+      $id: 'WorkspaceStopped',
+      type: ['string', 'null'],
+      enum: ['timeout', 'memory', 'disk', null],
+      description: 'The limit at which the command was stopped; null if it ended.',
+    },
+    duration_ms: described(count, 'How long it ran, in milliseconds.'),
+    changes: {
+      $id: 'WorkspaceChanges',
+      description: 'The paths that differ from the version before.',
+      ...objectSchema({
+        created: paths,
+        modified: paths,
+        deleted: paths,
+        more: described(count, 'How many paths are left out.'),
+      }),
+    },
+  }),
+} as const;
+
 export const ownFields = {
   'user.message': objectSchema(
     {
@@ -107,7 +138,10 @@ export const ownFields = {
       is_error: described(flag, 'True if the call failed, was denied, or was not made.'),
       content: described(text, 'The result, as the model gets it.'),
     },
-    { truncated: { const: true, description: 'Present if the result was too long and is cut.' } },
+    {
+      truncated: { const: true, description: 'Present if the result was too long and is cut.' },
+      workspace: workspaceResult,
+    },
   ),
   'agent.file': objectSchema({ file: described(file, 'The delivered file. Download it with its id.') }),
   'agent.mcp_error': objectSchema({

@@ -54,6 +54,7 @@ export const ERROR_STATUS = {
   mcp_probe_failed: 422,
   mcp_oauth_failed: 422,
   unknown_mcp_tool: 422,
+  workspace_unavailable: 422,
   unknown_model: 422,
   metadata_too_large: 422,
   fork_too_large: 422,

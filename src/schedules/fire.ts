@@ -2,6 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import { launchTurn } from '../turns/launch.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
+import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
@@ -18,6 +19,7 @@ export interface FireDeps {
   db: DataSource;
   log: Logger;
   models: ModelCatalogue;
+  config: Pick<Config, 'sandboxProvider'>;
   notifier: Notifier;
   workflows: TurnWorkflows;
 }
@@ -118,11 +120,11 @@ function skipped(scheduled_at: string, reason: SkipReason): Run & { turn: null }
 /** Starts a turn for a locked schedule; the run says what came of it. */
 async function attempt(
   tx: EntityManager,
-  { models, workflows }: Pick<FireDeps, 'models' | 'workflows'>,
+  { models, config, workflows }: Pick<FireDeps, 'models' | 'config' | 'workflows'>,
   schedule: LockedSchedule,
   scheduledAt: string,
 ): Promise<Run & Pick<Started, 'turn'>> {
-  const started = await startTurn(tx, { models, namespace: workflows.namespace }, schedule);
+  const started = await startTurn(tx, { models, config, namespace: workflows.namespace }, schedule);
   if (typeof started === 'string') return skipped(scheduledAt, started);
   return { ...started.run, scheduled_at: scheduledAt, state: 'started', reason: null, turn: started.turn };
 }

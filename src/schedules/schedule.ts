@@ -35,7 +35,14 @@ export interface Schedule {
   last_run: string | null;
 }
 
-export const SKIP_REASONS = ['missed', 'session_running', 'too_many_running_turns', 'queue_full', 'not_found'] as const;
+export const SKIP_REASONS = [
+  'missed',
+  'session_running',
+  'too_many_running_turns',
+  'queue_full',
+  'not_found',
+  'workspace_unavailable',
+] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
 export type TimingFields = Pick<Schedule, 'cron' | 'at' | 'timezone' | 'end_at'>;

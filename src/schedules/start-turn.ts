@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { savepoint } from '../db/transaction.js';
 import { resolveMessage, type MessageBody } from '../messages/message.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
+import type { Config } from '../platform/config.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession, type Session } from '../sessions/store.js';
@@ -29,6 +30,7 @@ const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
   skill_not_found: 'not_found',
   mcp_server_not_found: 'not_found',
   unknown_mcp_tool: 'not_found',
+  workspace_unavailable: 'workspace_unavailable',
   unknown_model: 'not_found',
   // The price of a model is gone, or its currency, and the session has a budget.
   validation_error: 'not_found',
@@ -40,6 +42,7 @@ const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
 interface StartDeps {
   models: ModelCatalogue;
   namespace: string;
+  config: Pick<Config, 'sandboxProvider'>;
 }
 
 /**
@@ -93,12 +96,12 @@ function startedBy({ waits, started }: Received, sessionId: string): Started {
 /** @throws ServiceError for what is gone */
 async function sessionOf(
   tx: EntityManager,
-  { models }: StartDeps,
+  { models, config }: StartDeps,
   projectId: string,
   target: Target,
 ): Promise<Pick<Session, 'id' | 'tools' | 'budget'>> {
   if (target.type === 'new_session') {
-    return createSession(tx, projectId, await resolveNewSession({ db: tx, models }, projectId, target.session));
+    return createSession(tx, projectId, await resolveNewSession({ db: tx, models, config }, projectId, target.session));
   }
   const session = await findSession(tx, projectId, target.session_id);
   if (session === null) throw new ServiceError('session_not_found', 'The session of the schedule is deleted.');

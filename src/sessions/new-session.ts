@@ -10,6 +10,8 @@ import { requireScope } from '../projects/permissions.js';
 import { budgetSchema, checkBudgetForModel, requirePrice } from './budget.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from './metadata.js';
 import { insertSession, type Session } from './store.js';
+import { hasWorkspace } from './tools.js';
+import type { Config } from '../platform/config.js';
 import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
 
 export const newMetadataSchema = {
@@ -94,10 +96,14 @@ export async function checkNewSession(caller: { scopes: ReadonlySet<string> }, b
 
 /**
  * Checks that everything the body names exists.
- * @throws ServiceError `unknown_model`, `mcp_server_not_found`, `unknown_mcp_tool`
+ * @throws ServiceError `unknown_model`, `mcp_server_not_found`, `unknown_mcp_tool`, `workspace_unavailable`
  */
 export async function resolveNewSession(
-  { db, models }: { db: DataSource | EntityManager; models: ModelCatalogue },
+  {
+    db,
+    models,
+    config,
+  }: { db: DataSource | EntityManager; models: ModelCatalogue; config: Pick<Config, 'sandboxProvider'> },
   projectId: string,
   body: NewSessionBody,
 ): Promise<CheckedSession> {
@@ -106,7 +112,16 @@ export async function resolveNewSession(
   checkBudgetForModel(models, body.budget, body.model_id, '/model_id');
   await requireResources(db, McpServerEntity, projectId, body.mcp_servers, serversNotFound);
   await requireOfferedTools(db, projectId, body.tools);
+  if (hasWorkspace(body.tools)) requireSandbox(config);
   return { body, model_tools: await toModelTools(body.tools), currency: price?.currency ?? null };
+}
+
+function requireSandbox({ sandboxProvider }: Pick<Config, 'sandboxProvider'>): void {
+  if (sandboxProvider !== 'off') return;
+  throw new ServiceError(
+    'workspace_unavailable',
+    'This service runs no commands: its operator has set SANDBOX_PROVIDER to off. Create the session without the workspace entry in tools.',
+  );
 }
 
 export function createSession(

@@ -3,10 +3,18 @@ import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { moneyJson } from '../db/money.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
+import { write, type Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
 import { OPEN_ACTIONS, WAITING_SINCE, waitsForAnswer } from './required-actions.js';
+import { hasWorkspace } from './tools.js';
+
+interface SessionWorkspace {
+  version: number;
+  size_bytes: number;
+  file_count: number;
+  updated_at: string | null;
+}
 
 export interface Session extends Omit<
   SessionRow,
@@ -18,6 +26,8 @@ export interface Session extends Omit<
   turn_state: TurnState | null;
   /** How many messages wait (contract.md §9). */
   waiting: number;
+  /** The newest version of its workspace; null in a session without one. */
+  workspace: SessionWorkspace | null;
   /** What its model calls cost; null if one of them had no price. */
   cost: Money | null;
   /** Its latest turn can be continued. */
@@ -47,6 +57,11 @@ const COST = moneyJson(COST_SUM, {
   currency: 'coalesce(t.currency, r.currency)',
 });
 
+const WORKSPACE = `(
+  SELECT json_build_object('version', w.version, 'size_bytes', w.size_bytes, 'file_count', w.file_count,
+    'updated_at', to_char(w.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+  FROM workspaces w WHERE w.session_id = r.id)`;
+
 export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
   const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
@@ -56,12 +71,13 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
     required_actions: OPEN_ACTIONS,
     waiting_since: WAITING_SINCE,
     cost: COST,
+    workspace: WORKSPACE,
     updated_at: 'greatest(r.metadata_updated_at, t.transition_at)',
   });
 }
 
 export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, preview, required_actions::text AS required_actions, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
+  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, workspace, preview, required_actions::text AS required_actions, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -140,6 +156,7 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
   const { model_tools: _, currency, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
   const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
   await insertSessionState(tx, session.id, 'idle');
+  const workspace = hasWorkspace(session.tools) ? insertWorkspace(tx, session) : null;
   return {
     ...shown,
     preview: null,
@@ -149,12 +166,26 @@ export async function insertSession(tx: EntityManager, session: NewSession): Pro
     waiting: 0,
     continuable: false,
     cost: currency === null ? null : { amount: '0', currency },
+    workspace,
     required_actions: '[]',
     waiting_since: null,
     forked_from_session_id: null,
     forked_from_turn_id: null,
     ...times,
   };
+}
+
+const INSERT_WORKSPACE = `
+  INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
+  VALUES ($1, $2, 0, '{}', '/workspace', 0, 0)`;
+
+/** Gives a new session an empty workspace (src/workspaces/store.ts). */
+function insertWorkspace(
+  tx: EntityManager,
+  { id, project_id }: Pick<NewSession, 'id' | 'project_id'>,
+): SessionWorkspace {
+  write(tx, INSERT_WORKSPACE, [id, project_id]);
+  return { version: 0, size_bytes: 0, file_count: 0, updated_at: null };
 }
 
 /** Adds a new session to the lists by status and by activity. @param state in which its last turn ended; `idle` without one */

@@ -6,8 +6,8 @@ import { MAX_SCHEMA_VALUES, toObjectSchema } from '../mcp/input-schema.js';
 import { hasMoreValuesThan } from '../platform/value-count.js';
 import { findServers } from '../mcp/find-servers.js';
 import { isUsableSchema } from './custom-tool-schema.js';
-import type { CustomTool, McpToolset, SessionTool } from '../db/entities/sessions.js';
-import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from './tools.js';
+import type { CustomTool, McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
+import { BUILT_IN_TOOL_NAMES, hasWorkspace, isWorkspaceTool, MCP_TOOL_PREFIX, WORKSPACE_TOOL_NAMES } from './tools.js';
 
 const MAX_CUSTOM_TOOLS = 64;
 const MAX_TOOLSETS = 10;
@@ -34,7 +34,8 @@ const configOf = <const Name extends object>(id: string, description: string, na
 /** An entry of a session's `tools` (contract.md §6). */
 const sessionToolSchema = {
   $id: 'SessionTool',
-  description: 'The permissions and questions of an MCP server’s tools, or a tool that your client runs.',
+  description:
+    'The permissions and questions of an MCP server’s tools, a workspace for the agent, or a tool that your client runs.',
   type: 'object',
   required: ['type'],
   discriminator: { propertyName: 'type' },
@@ -71,6 +72,26 @@ const sessionToolSchema = {
       additionalProperties: false,
     },
     {
+      $id: 'WorkspaceToolset',
+      description:
+        'Gives the session a workspace: files of its own, in which the agent runs commands. It is chosen at creation.',
+      type: 'object',
+      properties: {
+        type: { const: 'workspace' },
+        default_config: configOf('WorkspaceDefaultConfig', 'For the tools that `configs` does not name.', {}),
+        configs: {
+          type: 'array',
+          maxItems: MAX_CONFIGS,
+          description: 'Single tools that differ from `default_config`.',
+          items: configOf('WorkspaceToolConfig', 'The permission of one tool.', {
+            name: described({ type: 'string' }, 'One of `bash`, `read`, `write` and `edit`.'),
+          }),
+        },
+      },
+      required: ['type'],
+      additionalProperties: false,
+    },
+    {
       $id: 'CustomTool',
       description: 'A tool that your client runs: the turn waits for its result.',
       type: 'object',
@@ -104,8 +125,8 @@ const sessionToolSchema = {
 export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,
-  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS,
-  description: 'Permissions of MCP servers’ tools, and custom tools.',
+  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS + 1,
+  description: 'Permissions of MCP servers’ tools, a workspace, and custom tools.',
 } as const;
 
 /**
@@ -115,10 +136,18 @@ export const sessionToolsSchema = {
 export async function checkTools(tools: SessionTool[], serverIds: string[]): Promise<void> {
   const names = new Set<string>();
   const servers = new Set<string>();
+  let workspaces = 0;
   for (const [index, tool] of tools.entries()) {
     const path = `/tools/${index}`;
     if (tool.type === 'mcp_toolset') checkToolset(tool, path, serverIds, servers);
-    else await checkCustomTool(tool, path, names);
+    else if (tool.type === 'workspace') {
+      workspaces += 1;
+      checkWorkspace(tool, path, workspaces);
+    } else {
+      if (hasWorkspace(tools) && isWorkspaceTool(tool.name))
+        throw validationError(`${path}/name`, 'is the name of a tool of the workspace');
+      await checkCustomTool(tool, path, names);
+    }
   }
 }
 
@@ -127,6 +156,18 @@ function checkToolset(tool: McpToolset, path: string, serverIds: string[], seen:
   if (!serverIds.includes(id)) throw validationError(`${path}/mcp_server_id`, 'must be one of mcp_servers');
   if (seen.has(id)) throw validationError(`${path}/mcp_server_id`, 'has an mcp_toolset already; send one per server');
   seen.add(id);
+  checkConfigNames(configs, path);
+}
+
+function checkWorkspace({ configs = [] }: WorkspaceToolset, path: string, count: number): void {
+  if (count > 1) throw validationError(path, 'is a second workspace; a session has one at most');
+  const unknown = configs.findIndex(({ name }) => !isWorkspaceTool(name));
+  if (unknown >= 0)
+    throw validationError(`${path}/configs/${unknown}/name`, `must be one of ${WORKSPACE_TOOL_NAMES.join(', ')}`);
+  checkConfigNames(configs, path);
+}
+
+function checkConfigNames(configs: { name: string }[], path: string): void {
   const repeated = configs.findIndex(({ name }, at) => configs.findIndex((other) => other.name === name) !== at);
   if (repeated >= 0) throw validationError(`${path}/configs/${repeated}/name`, 'is configured already');
 }

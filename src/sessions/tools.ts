@@ -1,4 +1,4 @@
-import type { McpToolset } from '../db/entities/sessions.js';
+import type { McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 
 /** Names of the built-in tools (contract.md §4), reserved for them. */
 export const BUILT_IN_TOOL_NAMES = [
@@ -6,8 +6,22 @@ export const BUILT_IN_TOOL_NAMES = [
   'search_tools',
   'give_output',
 ] as const;
-export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number];
+export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number] | WorkspaceToolName;
 
+/** Names of the tools of a workspace (contract.md §15), reserved for them in sessions that have one. */
+export const WORKSPACE_TOOL_NAMES = ['bash', 'read', 'write', 'edit'] as const;
+export type WorkspaceToolName = (typeof WORKSPACE_TOOL_NAMES)[number];
+
+export function isWorkspaceTool(name: string): name is WorkspaceToolName {
+  return (WORKSPACE_TOOL_NAMES as readonly string[]).includes(name);
+}
+
+export function hasWorkspace(tools: readonly Pick<SessionTool, 'type'>[]): boolean {
+  return tools.some(({ type }) => type === 'workspace');
+}
+
+/** The tool that delivers a file to the user, in a session with a workspace also one of its files. */
+export const DELIVER_FILE = 'deliver_file' satisfies BuiltInToolName;
 /** The tool that finds deferred tools (contract.md §19). */
 export const SEARCH_TOOLS = 'search_tools' satisfies BuiltInToolName;
 /** The tool whose call ends a turn with `output_schema` (contract.md §20). */
@@ -17,7 +31,17 @@ export const MCP_TOOL_PREFIX = 'mcp__';
 
 /** True if a person must allow each call of an MCP server's tool. `toolName` is the server's own name for the tool. */
 export function mustAsk(toolsets: readonly McpToolset[], serverId: string, toolName: string): boolean {
-  const toolset = toolsets.find(({ mcp_server_id: id }) => id === serverId);
+  return asks(
+    toolsets.find(({ mcp_server_id: id }) => id === serverId),
+    toolName,
+  );
+}
+
+/** True if a person must allow each call of the tool under this entry. */
+export function asks(
+  toolset: Pick<McpToolset | WorkspaceToolset, 'configs' | 'default_config'> | undefined,
+  toolName: string,
+): boolean {
   const config = toolset?.configs?.find(({ name }) => name === toolName) ?? toolset?.default_config;
   return config?.permission_policy.type === 'always_ask';
 }

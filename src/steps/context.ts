@@ -2,7 +2,8 @@ import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import type { McpToolset } from '../db/entities/sessions.js';
+import type { McpToolset, WorkspaceToolset } from '../db/entities/sessions.js';
+import type { Workspace } from '../workspaces/store.js';
 import { SPENT, type Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import { findToolset } from '../mcp/toolsets.js';
@@ -35,6 +36,8 @@ export interface TurnContext extends Pick<
   servers: TurnServer[];
   /** The permissions in the session's `tools`. Its custom tools are not loaded: they may have megabytes. */
   toolsets: McpToolset[];
+  /** The newest version of the session's workspace, and its entry in `tools`; null in a session without one. */
+  workspace: (Workspace & { entry: WorkspaceToolset }) | null;
   /** False if the session's `tools` are empty. */
   hasTools: boolean;
 }
@@ -53,7 +56,10 @@ export const CONTEXT = rawSql(`
   coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
   instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
     SELECT coalesce(json_agg(entry), '[]')
-    FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, coalesce((
+    FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, (
+    SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd, 'entry', (
+      SELECT entry FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'workspace'))
+    FROM workspaces WHERE session_id = sessions.id) AS workspace, coalesce((
     SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolsetHash', toolset_hash,
       'offeredTools', offered_tools, 'asUser', as_user) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers

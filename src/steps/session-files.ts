@@ -7,6 +7,8 @@ export interface SessionFile extends FileSnapshot {
   origin: 'attached' | 'delivered';
   /** Null once the file is deleted. */
   storage_key: FileRow['storage_key'] | null;
+  /** When a message first attached it; null for a file that was only delivered. */
+  attached_at: string | null;
 }
 
 /** The files of the session in order of arrival, without duplicates (contract.md §4 `list_files`). */
@@ -22,14 +24,28 @@ export async function sessionFiles(
        SELECT data->'file', 'delivered', created_at FROM events WHERE session_id = $1 AND type = 'agent.file'
      ), first AS (
        SELECT DISTINCT ON (file->>'id') file->>'id' AS id, file->>'filename' AS filename, file->>'mime_type' AS mime_type,
-         (file->>'size_bytes')::bigint AS size_bytes, origin, came_at
+         (file->>'size_bytes')::bigint AS size_bytes, origin, came_at,
+         min(came_at) FILTER (WHERE origin = 'attached') OVER (PARTITION BY file->>'id') AS attached_at
        FROM shown ORDER BY file->>'id', came_at
      )
-     SELECT first.id, first.filename, first.mime_type, first.size_bytes, first.origin, files.storage_key
+     SELECT first.id, first.filename, first.mime_type, first.size_bytes, first.origin, first.attached_at,
+       files.storage_key
      FROM first LEFT JOIN files ON files.id = first.id AND files.project_id = $2 AND files.deleted_at IS NULL
      ORDER BY came_at, first.id`,
     [sessionId, projectId],
   );
+}
+
+/** The files that messages attached, in the order in which they were attached first. */
+export async function attachedFiles(...args: Parameters<typeof sessionFiles>): Promise<SessionFile[]> {
+  const files = await sessionFiles(...args);
+  return files
+    .filter((file): file is SessionFile & { attached_at: string } => file.attached_at !== null)
+    .sort((a, b) => compare(a.attached_at, b.attached_at) || compare(a.id, b.id));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**

@@ -25,6 +25,7 @@ interface ShortenedResult {
 /**
  * Cuts a result's text to `keepBytes` and adds how to read the rest. The full text goes to file storage, unless an
  * earlier shortening already stored it (`storedKey`).
+ * @param keepEnd bytes that are kept of its end
  */
 export async function shortenResult(
   storage: Storage,
@@ -32,6 +33,7 @@ export async function shortenResult(
   content: ResultBlock[],
   keepBytes: number,
   storedKey: string | null,
+  keepEnd = 0,
 ): Promise<ShortenedResult> {
   const text = textOf(content);
   const overflowKey = storedKey ?? storageKey('results', call.turnId, `${call.step}-${call.index}`);
@@ -45,8 +47,17 @@ export async function shortenResult(
     shown === ''
       ? `[Left out to save room. read_file {"file_id": ${id}} shows it again.]`
       : `${shown}\n\n[The first ${Buffer.byteLength(shown)} bytes${storedKey === null ? ` of ${Buffer.byteLength(text)}` : ''}. ` +
-        `Read on with read_file {"file_id": ${id}, "offset": ${linesOf(shown)}}.]`;
+        `Read on with read_file {"file_id": ${id}, "offset": ${linesOf(shown)}}.]${end(text, keepEnd)}`;
   return { content: [{ type: 'text', text: note }], overflowKey };
+}
+
+/** The end of a text, where it is kept. */
+function end(text: string, bytes: number): string {
+  if (bytes === 0) return '';
+  const kept = Buffer.from(text).subarray(-bytes);
+  // Not from within a character.
+  const start = kept.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return `\n\n[Its last ${kept.length - start} bytes:]\n${kept.toString('utf8', start)}`;
 }
 
 /** Number of whole lines in a preview, counted as read_file does. */

@@ -119,11 +119,19 @@ interface ToolOutcome {
 const STORE_RESULT = `
   UPDATE tool_calls
   SET state = 'done', content = $5, is_error = $6, overflow_key = $7, holds_task = NULL, ended_at = $8
-  WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = $4`;
+  WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = $4 AND ($9::bytea IS NULL OR task_token = $9)`;
 
-/** Stores the result of a call that ran. A second result for the same call changes nothing. */
-export async function endToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
-  await storeOutcome(deps, call, outcome, call.state === 'task' ? 'task' : 'started');
+/**
+ * Stores the result of a call that ran. A second result for the same call changes nothing.
+ * @param by the attempt, if no other one may have started the call after it: the rows that it writes may be out of date
+ */
+export async function endToolCall(
+  deps: TurnDeps,
+  call: ToolCallRow,
+  outcome: ToolOutcome,
+  by?: ActivityTask,
+): Promise<void> {
+  await storeOutcome(deps, call, outcome, call.state === 'task' ? 'task' : 'started', by);
 }
 
 /** Stores the result of a call that was answered, denied or expired. It never ran here. */
@@ -137,11 +145,13 @@ async function storeOutcome(
   { turnId, step, index }: ToolCallRow,
   { content, isError, overflowKey, event, eventsBefore, commit }: ToolOutcome,
   from: ToolCallRow['state'],
+  by?: ActivityTask,
 ): Promise<void> {
+  const token = by === undefined ? null : Buffer.from(by.token);
   const result = JSON.stringify(content);
   try {
     await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-      const values = [turnId, step, index, from, result, isError, overflowKey, turn.at];
+      const values = [turnId, step, index, from, result, isError, overflowKey, turn.at, token];
       const [, stored] = await tx.query<[unknown, number]>(STORE_RESULT, values);
       if (stored === 0) throw new OvertakenError(turnId);
       turn.append(...((await eventsBefore?.(tx)) ?? []), ...(event === null ? [] : [event]));

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { isOpen, type TurnState } from '../db/turn-states.js';
 import { runSql, sql } from '../db/sql.js';
+import { write } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
@@ -86,6 +87,10 @@ async function lastTurnToCopy(
   return turn.number;
 }
 
+const COPY_WORKSPACE = `
+  INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
+  SELECT $2, project_id, 0, objects, cwd, size_bytes, file_count FROM workspaces WHERE session_id = $1`;
+
 async function copySession(
   tx: EntityManager,
   session: { id: string; project_id: string },
@@ -110,6 +115,8 @@ async function copySession(
   );
   if (rows.length === 0) sessionGone(session.id);
   await insertSessionState(tx, to, last?.state ?? 'idle');
+  // Objects never change, so both sessions name the same ones until one of them changes its tree.
+  write(tx, COPY_WORKSPACE, [session.id, to]);
 }
 
 /** The rows of turns, by table: the columns besides turn_id, all of them copied as they are. */

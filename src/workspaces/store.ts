@@ -2,7 +2,6 @@ import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { newStorageKey, type Storage } from '../files/storage.js';
-import { WORKSPACE } from './layout.js';
 import { decodeManifest, EMPTY_MANIFEST, encodeManifest, sizeOf, type Manifest } from './manifest.js';
 
 /** The newest version of a session's workspace, as its row has it. */
@@ -13,40 +12,22 @@ export interface Workspace {
   cwd: string;
 }
 
-/** Before the first change. */
-export const NEW_WORKSPACE: Workspace = { version: 0, manifestKey: null, cwd: WORKSPACE };
-
 const MANIFEST_TYPE = 'application/gzip';
 
-export async function findWorkspace(db: Db, sessionId: string): Promise<Workspace> {
-  const [row] = await runSql<Workspace>(
-    db,
-    sql`SELECT version, objects[1] AS "manifestKey", cwd FROM workspaces WHERE session_id = ${sessionId}`,
-  );
-  return row ?? NEW_WORKSPACE;
-}
-
-/**
- * The workspace of a session as clients may read it. Null without the session; `workspace` is null in a session without one.
- */
+/** Null without the session; `workspace` is null in a session without one. */
 export async function findSessionWorkspace(
   db: Db,
   projectId: string,
   sessionId: string,
 ): Promise<{ workspace: Workspace | null } | null> {
-  const [row] = await runSql<Partial<Workspace> & { hasRow: boolean; hasWorkspace: boolean }>(
+  const [row] = await runSql<{ workspace: Workspace | null }>(
     db,
-    sql`SELECT w.version, w.objects[1] AS "manifestKey", w.cwd, w.session_id IS NOT NULL AS "hasRow",
-          CASE WHEN w.session_id IS NOT NULL THEN true
-            ELSE EXISTS (SELECT FROM json_array_elements(s.tools) AS entry WHERE entry->>'type' = 'workspace')
-          END AS "hasWorkspace"
-        FROM sessions s LEFT JOIN workspaces w ON w.session_id = s.id
-        WHERE s.project_id = ${projectId} AND s.id = ${sessionId} AND s.deleted_at IS NULL`,
+    sql`SELECT (
+          SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd)
+          FROM workspaces WHERE session_id = sessions.id) AS workspace
+        FROM sessions WHERE project_id = ${projectId} AND id = ${sessionId} AND deleted_at IS NULL`,
   );
-  if (row === undefined) return null;
-  const { hasRow, hasWorkspace, version, manifestKey, cwd } = row;
-  if (!hasWorkspace) return { workspace: null };
-  return { workspace: hasRow ? { version: version!, manifestKey: manifestKey!, cwd: cwd! } : NEW_WORKSPACE };
+  return row ?? null;
 }
 
 /** @throws ObjectMissingError, ServiceError `storage_error` */
@@ -66,12 +47,17 @@ export async function storeManifest(storage: Storage, sessionId: string, manifes
 /** A change of a workspace, whose objects are stored. */
 export interface WorkspaceChange {
   sessionId: string;
-  projectId: string;
+  /** What the change began with. */
   base: Workspace;
   cwd: string;
   /** Null if only the working directory changes. */
   next: { manifestKey: string; manifest: Manifest; changesTree: boolean } | null;
 }
+
+const COMMIT_VERSION = `
+  UPDATE workspaces SET cwd = $4, version = version + $5, objects = coalesce($6, objects), size_bytes = coalesce($7, size_bytes),
+    file_count = coalesce($8, file_count), updated_at = CASE WHEN $5 > 0 THEN clock_timestamp() ELSE updated_at END
+  WHERE session_id = $1 AND version = $2 AND objects[1] IS NOT DISTINCT FROM $3`;
 
 /**
  * Makes a change the newest version, in the transaction that stores the result of its call. Returns false, and changes nothing,
@@ -79,31 +65,12 @@ export interface WorkspaceChange {
  */
 export async function commitVersion(
   tx: EntityManager,
-  { sessionId, projectId, base, cwd, next }: WorkspaceChange,
+  { sessionId, base, cwd, next }: WorkspaceChange,
 ): Promise<boolean> {
-  const grows = next?.changesTree === true;
-  const version = base.version + (grows ? 1 : 0);
-  const objects = next === null ? null : [next.manifestKey, ...next.manifest.packs.map(({ key }) => key)];
-  const { sizeBytes, fileCount } = sizeOf(next?.manifest.entries ?? []);
-  const isBase = sql`workspaces.version = ${base.version} AND workspaces.objects[1] IS NOT DISTINCT FROM ${base.manifestKey}::text`;
-  const rows = await runSql(
-    tx,
-    base.manifestKey === null
-      ? sql`INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count, updated_at)
-          VALUES (${sessionId}, ${projectId}, ${version}, ${objects ?? []}::text[], ${cwd}, ${sizeBytes}, ${fileCount},
-            CASE WHEN ${grows} THEN clock_timestamp() END)
-          ON CONFLICT (session_id) DO UPDATE SET version = excluded.version, objects = excluded.objects, cwd = excluded.cwd,
-            size_bytes = excluded.size_bytes, file_count = excluded.file_count, updated_at = excluded.updated_at
-          WHERE ${isBase} RETURNING session_id`
-      : next === null
-        ? sql`WITH changed AS (
-              UPDATE workspaces SET cwd = ${cwd} WHERE session_id = ${sessionId} AND ${isBase} RETURNING session_id)
-            SELECT session_id FROM changed`
-        : sql`WITH changed AS (
-              UPDATE workspaces SET version = ${version}, objects = ${objects}::text[], cwd = ${cwd}, size_bytes = ${sizeBytes},
-                file_count = ${fileCount}, updated_at = CASE WHEN ${grows} THEN clock_timestamp() ELSE updated_at END
-              WHERE session_id = ${sessionId} AND ${isBase} RETURNING session_id)
-            SELECT session_id FROM changed`,
-  );
-  return rows.length > 0;
+  const grows = next?.changesTree === true ? 1 : 0;
+  const objects = next && [next.manifestKey, ...next.manifest.packs.map(({ key }) => key)];
+  const { sizeBytes, fileCount } = next === null ? { sizeBytes: null, fileCount: null } : sizeOf(next.manifest.entries);
+  const values = [sessionId, base.version, base.manifestKey, cwd, grows, objects, sizeBytes, fileCount];
+  const [, count] = await tx.query<[unknown, number]>(COMMIT_VERSION, values);
+  return count > 0;
 }

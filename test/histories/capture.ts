@@ -57,6 +57,21 @@ const PATHS: Path[] = [
     },
   },
   {
+    name: 'workspace',
+    options: { config: { sandboxProvider: 'bubblewrap' } },
+    play(scene) {
+      const { service } = scene;
+      const calls = [
+        toolUse('bash', { command: `echo ${SECRET} > a` }),
+        toolUse('list_files'),
+        toolUse('write', { file_path: 'b', content: SECRET }),
+        toolUse('bash', { command: 'cat a b' }),
+      ];
+      service.model.script(steps(calls, 'Done.'));
+      return simple(scene, { tools: [{ type: 'workspace' }] });
+    },
+  },
+  {
     name: 'cancel-model',
     async play(scene) {
       const { service } = scene;

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { DataSource } from 'typeorm';
-import type { Config } from '../../src/platform/config.js';
-import { transaction } from '../../src/db/transaction.js';
+import { transaction, type Db } from '../../src/db/transaction.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { isBelow, KEPT_FOLDERS } from '../../src/workspaces/layout.js';
 import { comparePaths, sizeOf, type Entry } from '../../src/workspaces/manifest.js';
 import { storeContents } from '../../src/workspaces/packs.js';
-import { commitVersion, findWorkspace, readManifest, storeManifest } from '../../src/workspaces/store.js';
+import { commitVersion, readManifest, storeManifest, type Workspace } from '../../src/workspaces/store.js';
 import type { TestService } from './service.js';
 
 /** What a tree of a test has at a path: the content of a file, a file with its mode, a folder or a link. */
@@ -47,18 +45,30 @@ function foldersAbove(path: string): string[] {
   return names.slice(1).map((_, index) => `${kept}/${names.slice(0, index + 1).join('/')}`);
 }
 
-/** Gives a session a workspace whose next version is this tree, as a command would, without a sandbox. */
-export async function writeTree(
-  { db, config }: { db: DataSource; config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'> },
-  sessionId: string,
-  tree: TestTree,
-): Promise<void> {
-  const storage = await openStorage(config);
-  const [{ project_id: projectId }] = await db.query<[{ project_id: string }]>(
-    'SELECT project_id FROM sessions WHERE id = $1',
+/** The newest version of a session's workspace. */
+export async function newestWorkspace(db: Db, sessionId: string): Promise<Workspace> {
+  const [row] = await db.query<[Workspace]>(
+    'SELECT version, objects[1] AS "manifestKey", cwd FROM workspaces WHERE session_id = $1',
     [sessionId],
   );
-  const base = await findWorkspace(db, sessionId);
+  return row;
+}
+
+/** Gives a session an empty workspace, unless it has one. */
+export async function giveWorkspace(db: Db, sessionId: string): Promise<void> {
+  await db.query(
+    `INSERT INTO workspaces SELECT id, project_id, 0, '{}', '/workspace', 0, 0, NULL FROM sessions WHERE id = $1
+     ON CONFLICT DO NOTHING`,
+    [sessionId],
+  );
+}
+
+/** Gives a session a workspace whose next version is this tree, as a command would, without a sandbox. */
+export async function writeTree(service: TestService, sessionId: string, tree: TestTree): Promise<void> {
+  const { db, config } = service;
+  const storage = await openStorage(config);
+  await giveWorkspace(db, sessionId);
+  const base = await newestWorkspace(db, sessionId);
   const before = await readManifest(storage, base.manifestKey);
   const { manifest } = await storeContents(
     storage,
@@ -67,9 +77,7 @@ export async function writeTree(
     (path) => Readable.from([contentOf(tree[path]!)!], { objectMode: false }),
   );
   const next = { manifestKey: await storeManifest(storage, sessionId, manifest), manifest, changesTree: true };
-  const isStored = await transaction(db, (tx) =>
-    commitVersion(tx, { sessionId, projectId, base, cwd: base.cwd, next }),
-  );
+  const isStored = await transaction(db, (tx) => commitVersion(tx, { sessionId, base, cwd: base.cwd, next }));
   if (!isStored) throw new Error(`the tree of ${sizeOf(manifest.entries).fileCount} files was overtaken`);
 }
 

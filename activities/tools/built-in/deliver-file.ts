@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
-import { ServiceError, type ErrorType } from '../../../src/platform/errors.js';
-import type { NewEvent } from '../../../src/events/schema.js';
 import { checkedFilename, mimeTypeOf } from '../../../src/files/filename.js';
 import { storageKey } from '../../../src/files/storage.js';
 import { requireStorage } from '../../../src/files/storage-limit.js';
 import { insertFile, MAX_FILE_BYTES, type NewFile } from '../../../src/files/store.js';
 import { newId } from '../../../src/platform/ids.js';
+import { PATH_PROPERTY } from './workspace/path-input.js';
+import { deliveredEvent, deliveryRefused } from './delivery.js';
+import { deliverPath } from './workspace/deliver-path.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
-
-const REFUSALS: ErrorType[] = ['invalid_filename', 'storage_limit_reached'];
 
 interface Input {
   filename: string;
@@ -35,7 +34,33 @@ export const deliverFile: BuiltInTool = {
     required: ['filename', 'content'],
     additionalProperties: false,
   },
-  run: (call, deps) => deliver(call, deps).catch(refused),
+  run: (call, deps) => deliver(call, deps).catch(deliveryRefused),
+};
+
+/** The same in a session with a workspace: it also delivers a file from there. */
+export const deliverFileOrPath: BuiltInTool = {
+  ...deliverFile,
+  description: `${deliverFile.description} Send content, or path for a file of the workspace.`,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      ...deliverFile.inputSchema.properties,
+      filename: {
+        type: 'string',
+        description: 'Name with extension, for example report.csv; with path: that of the file.',
+      },
+      path: { ...PATH_PROPERTY, description: 'A file of the workspace, in place of content.' },
+    },
+    additionalProperties: false,
+  },
+  async run(call, deps) {
+    const { path, content, filename } = call.input as Partial<Input> & { path?: string };
+    if ((path === undefined) === (content === undefined))
+      return textResult('Wrong input: send either content or path. Nothing was delivered.', true);
+    if (path !== undefined) return deliverPath(call, deps, path, filename).catch(deliveryRefused);
+    if (filename === undefined) return textResult('Wrong input: content needs filename. Nothing was delivered.', true);
+    return deliverFile.run(call, deps);
+  },
 };
 
 async function deliver(
@@ -68,18 +93,8 @@ async function deliver(
       await insertFile(tx, file);
       await requireStorage(tx, turn.projectId, config.maxStoragePerProject);
     },
-    refused,
+    refused: deliveryRefused,
   };
-}
-
-function deliveredEvent({ id, filename, mime_type, size_bytes }: NewFile): NewEvent {
-  return { type: 'agent.file', data: { file: { id, filename, mime_type, size_bytes } } };
-}
-
-/** The result for the model where the file itself is refused. Other errors are thrown: Temporal retries them. */
-function refused(error: unknown): ToolResult {
-  if (!(error instanceof ServiceError) || !REFUSALS.includes(error.type)) throw error;
-  return textResult(`${error.message} Nothing was delivered.`, true);
 }
 
 /** Checks the format first, because Buffer.from silently ignores invalid characters. */

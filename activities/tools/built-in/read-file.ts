@@ -56,6 +56,6 @@ async function show({ storage }: ToolDeps, file: SessionFile & ShowableFile, inp
 async function shortenedResult({ db }: ToolDeps, { turn }: ToolCall, toolUseId: string): Promise<SessionFile | null> {
   const result = await findShortenedResult(db, turn.sessionId, toolUseId);
   if (result === null) return null;
-  const text = { mime_type: 'text/plain', size_bytes: NaN, origin: 'delivered' } as const;
+  const text = { mime_type: 'text/plain', size_bytes: NaN, origin: 'delivered', attached_at: null } as const;
   return { ...text, id: toolUseId, filename: `result of ${result.name}`, storage_key: result.overflow_key };
 }

@@ -1,5 +1,6 @@
 import { readSkillFile, SKILL_MD } from '../../../src/skills/content.js';
 import { readSkillMd } from '../../../src/skills/frontmatter.js';
+import { SKILLS, WORKSPACE } from '../../../src/workspaces/layout.js';
 import { fileList } from './file-list.js';
 import { withSelectedSkill } from './selected-skill.js';
 import { textResult, type BuiltInTool } from '../tool.js';
@@ -21,7 +22,12 @@ export const useSkill: BuiltInTool = {
     withSelectedSkill(call.input.name as string, call, deps, async ({ skill, files, storage }) => {
       const main = files.find(({ path }) => path === SKILL_MD)!;
       const { body } = readSkillMd(await readSkillFile(storage, skill, main, main.size));
-      const text = `Skill "${skill.name}"\n\n${body.trimEnd()}`;
+      // Instructions name scripts by paths relative to their skill.
+      const folder =
+        call.turn.workspace === null
+          ? ''
+          : `\n\nIts files are in ${SKILLS}/${skill.name} (read-only): paths in these instructions are relative to it. Run its scripts by their full path, and work in ${WORKSPACE}.`;
+      const text = `Skill "${skill.name}"\n\n${body.trimEnd()}${folder}`;
       const others = files.filter((file) => file !== main);
       if (others.length === 0) return textResult(text);
       const list = fileList(others, RESULT_BYTES - Buffer.byteLength(text));

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { ServiceError } from '../../../src/platform/errors.js';
-import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { MIB } from '../../../src/platform/units.js';
 
 /** Limits of contract.md §14. */
@@ -27,7 +26,8 @@ export interface Read {
 }
 
 interface Project {
-  /** Of its reads, those without an answer yet. */
+  reads: number;
+  /** Of them, those without an answer yet. */
   preparing: number;
   bytes: number;
   /** Bytes of answers ahead of the rate, at the time `since`. */
@@ -35,6 +35,8 @@ interface Project {
   since: number;
   /** Runs while a debt is left. */
   timer: NodeJS.Timeout | null;
+  /** Admits the first waiting read, in the order of arrival. */
+  waiting: (() => void)[];
 }
 
 /**
@@ -44,15 +46,10 @@ interface Project {
 export class ReadSlots {
   readonly #projects = new Map<string, Project>();
   readonly #limits: typeof LIMITS;
-  readonly #queue: FairQueue;
   #bytes = 0;
 
   constructor(limits: Partial<typeof LIMITS> = {}) {
     this.#limits = { ...LIMITS, ...limits };
-    this.#queue = new FairQueue({
-      perProject: this.#limits.maxReadsPerProject,
-      takeMore: (projectId) => this.#takeMemory(projectId),
-    });
   }
 
   /**
@@ -60,8 +57,10 @@ export class ReadSlots {
    * @throws ServiceError `too_many_requests` if that takes too long
    */
   async enter(projectId: string, res: ServerResponse): Promise<Read> {
-    await this.#wait(projectId, res);
-    const project = this.#projects.get(projectId)!;
+    const project = this.#projects.get(projectId) ?? newProject();
+    this.#projects.set(projectId, project);
+    if (project.waiting.length === 0 && this.#hasRoom(project)) this.#take(project);
+    else await this.#wait(project, res);
 
     let held = this.#limits.reservedBytes;
     const hold = (bytes: number): void => {
@@ -79,8 +78,9 @@ export class ReadSlots {
       hasEnded = true;
       endPreparing();
       hold(0);
-      this.#queue.free(projectId);
+      project.reads -= 1;
       this.#forgetIdle(projectId, project);
+      this.#admit();
     });
     return {
       answer: (bytes) => {
@@ -89,31 +89,27 @@ export class ReadSlots {
         endPreparing();
         hold(bytes);
         // After other work of this process: the next answers are built one after the other.
-        setImmediate(() => this.#queue.serve());
+        setImmediate(() => this.#admit());
       },
     };
   }
 
-  /** Takes memory for the answer of a read. Each project may have one read, however little memory is left. */
-  #takeMemory(projectId: string): boolean {
-    const { maxUnreadBytes, reservedBytes, maxPreparedPerProject, burstBytes } = this.#limits;
-    const project = this.#projects.get(projectId) ?? { preparing: 0, bytes: 0, debt: 0, since: 0, timer: null };
+  #hasRoom(project: Project): boolean {
+    const { maxReadsPerProject, maxUnreadBytes, reservedBytes, maxPreparedPerProject, burstBytes } = this.#limits;
     if (project.preparing >= maxPreparedPerProject || this.#debtOf(project) >= burstBytes) return false;
-    const hasMemory =
-      project.bytes + reservedBytes <= maxUnreadBytes / 2 && this.#bytes + reservedBytes <= maxUnreadBytes;
-    if (!hasMemory && this.#queue.usedBy(projectId) > 0) return false;
-    project.preparing += 1;
-    project.bytes += reservedBytes;
-    this.#bytes += reservedBytes;
-    this.#projects.set(projectId, project);
-    return true;
+    if (project.reads === 0) return true;
+    return (
+      project.reads < maxReadsPerProject &&
+      project.bytes + reservedBytes <= maxUnreadBytes / 2 &&
+      this.#bytes + reservedBytes <= maxUnreadBytes
+    );
   }
 
   #debtOf({ debt, since }: Project): number {
     return Math.max(0, debt - ((performance.now() - since) / 1000) * this.#limits.bytesPerSecond);
   }
 
-  /** Adds an answer to what the project's reads have cost, and serves waiting ones when they may begin. */
+  /** Adds an answer to what the project's reads have cost, and admits waiting ones when they may go on. */
   #charge(projectId: string, project: Project, bytes: number): void {
     project.debt = this.#debtOf(project) + bytes;
     project.since = performance.now();
@@ -128,28 +124,54 @@ export class ReadSlots {
       project.timer = null;
       if (this.#debtOf(project) > 0) this.#admitLater(projectId, project);
       else this.#forgetIdle(projectId, project);
-      this.#queue.serve();
+      this.#admit();
     };
     clearTimeout(project.timer ?? undefined);
     project.timer = setTimeout(again, Math.ceil((excess / bytesPerSecond) * 1000)).unref();
   }
 
-  #forgetIdle(projectId: string, { timer }: Project): void {
-    if (this.#queue.usedBy(projectId) === 0 && timer === null) this.#projects.delete(projectId);
+  #forgetIdle(projectId: string, { reads, waiting, timer }: Project): void {
+    if (reads === 0 && waiting.length === 0 && timer === null) this.#projects.delete(projectId);
   }
 
-  async #wait(projectId: string, res: ServerResponse): Promise<void> {
-    const stop = new AbortController();
-    const giveUp = (): void => stop.abort(tooManyRequests());
-    const timer = setTimeout(giveUp, this.#limits.waitTimeoutMs);
-    res.once('close', giveUp);
-    try {
-      await this.#queue.take(projectId, stop.signal);
-    } finally {
-      clearTimeout(timer);
-      res.off('close', giveUp);
+  #take(project: Project): void {
+    project.reads += 1;
+    project.preparing += 1;
+    project.bytes += this.#limits.reservedBytes;
+    this.#bytes += this.#limits.reservedBytes;
+  }
+
+  #wait(project: Project, res: ServerResponse): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(timer);
+        res.off('close', giveUp);
+      };
+      const admit = (): void => {
+        leave();
+        this.#take(project);
+        resolve();
+      };
+      const giveUp = (): void => {
+        leave();
+        project.waiting.splice(project.waiting.indexOf(admit), 1);
+        reject(tooManyRequests());
+      };
+      const timer = setTimeout(giveUp, this.#limits.waitTimeoutMs);
+      res.once('close', giveUp);
+      project.waiting.push(admit);
+    });
+  }
+
+  #admit(): void {
+    for (const project of this.#projects.values()) {
+      while (project.waiting.length > 0 && this.#hasRoom(project)) project.waiting.shift()!();
     }
   }
+}
+
+function newProject(): Project {
+  return { reads: 0, preparing: 0, bytes: 0, debt: 0, since: 0, timer: null, waiting: [] };
 }
 
 function tooManyRequests(): ServiceError {

@@ -1,6 +1,5 @@
 import type { Context } from 'koa';
 import { MemoryShare } from '../../../src/platform/byte-budget.js';
-import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 
 const MAX_UPLOADS_PER_PROJECT = 8;
@@ -11,7 +10,7 @@ const WAIT_TIMEOUT_MS = 30_000;
  * unread in the order of arrival.
  */
 export class UploadSlots {
-  readonly #slots = new FairQueue({ perProject: MAX_UPLOADS_PER_PROJECT });
+  readonly #slots = new MemoryShare(Number.POSITIVE_INFINITY, MAX_UPLOADS_PER_PROJECT);
   readonly #room: MemoryShare;
 
   constructor(
@@ -27,7 +26,7 @@ export class UploadSlots {
    */
   async within<T>(ctx: Context, projectId: string, maxBytes: number, receive: () => Promise<T>): Promise<T> {
     const timeout = AbortSignal.timeout(this.waitTimeoutMs);
-    await this.#slots.take(projectId, timeout).catch(tooMany);
+    const releaseSlot = await this.#slots.take(1, timeout, projectId).catch(tooMany);
     try {
       // Without a Content-Length, reserve the largest allowed size.
       const bytes = Math.min(ctx.request.length ?? maxBytes, maxBytes);
@@ -38,7 +37,7 @@ export class UploadSlots {
         releaseRoom();
       }
     } finally {
-      this.#slots.free(projectId);
+      releaseSlot();
     }
   }
 }

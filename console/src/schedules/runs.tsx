@@ -8,6 +8,7 @@ import { Status } from '../parts/status.js';
 
 const REASONS: Record<NonNullable<ScheduleRun['reason']>, string> = {
   missed: 'The service was away',
+  workspace_unavailable: 'The service runs no commands',
   session_running: 'The session had an open turn',
   too_many_running_turns: 'The project was at its limit of turns',
   queue_full: 'Too many messages waited in the session',

@@ -25,7 +25,14 @@ export interface CustomTool {
   input_schema: Record<string, unknown>;
 }
 
-export type SessionTool = McpToolset | CustomTool;
+/** The session has a workspace, and the permissions for its tools (contract.md §15). */
+export interface WorkspaceToolset {
+  type: 'workspace';
+  default_config?: { permission_policy: PermissionPolicy };
+  configs?: { name: string; permission_policy: PermissionPolicy }[];
+}
+
+export type SessionTool = McpToolset | WorkspaceToolset | CustomTool;
 
 /** The fields of a budget, as the client gave them. */
 interface Budget {

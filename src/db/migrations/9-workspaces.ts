@@ -3,14 +3,14 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class Workspaces1800000000009 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      -- The newest version of a session's workspace (src/workspaces). A session that has changed nothing has no row, and neither
-      -- has one that was deleted.
+      -- The newest version of a session's workspace (src/workspaces). A session without one has no row, and neither has one that
+      -- was deleted.
       CREATE TABLE workspaces (
         session_id text COLLATE "C" PRIMARY KEY,
         project_id text COLLATE "C" NOT NULL,
         -- Counts the stored changes of the tree.
         version integer NOT NULL,
-        -- Keys of its objects: the manifest, then the packs that it names; empty while only cwd was set. A row may name objects
+        -- Keys of its objects: the manifest, then the packs that it names; empty before the first change. A row may name objects
         -- of another session's folder.
         objects text[] COLLATE "C" NOT NULL,
         -- The working directory of the next command.

@@ -39,7 +39,9 @@ describe('tools of a session', () => {
   it('say which types there are', async () => {
     for (const tool of [{ type: 'builtin' }, { type: 7 }]) {
       const { error } = (await create([tool])).body;
-      expect(error.details.errors).to.deep.equal([{ path: '/tools/0/type', message: 'must be mcp_toolset or custom' }]);
+      expect(error.details.errors).to.deep.equal([
+        { path: '/tools/0/type', message: 'must be mcp_toolset, workspace or custom' },
+      ]);
     }
     const { error } = (await create([{}])).body;
     expect(error.details.errors).to.deep.equal([{ path: '/tools/0/type', message: 'is required' }]);
@@ -129,7 +131,7 @@ describe('tools of a session', () => {
 
     it('has a name of its own, and not one of the service’s', async () => {
       expect(await outcomeOf([custom(), custom()])).to.equal('validation_error /tools/1/name');
-      const builtIn = builtInTools({ skills: [{ id: 'skill_1', name: 'a', description: '' }] });
+      const builtIn = builtInTools({ skills: [{ id: 'skill_1', name: 'a', description: '' }], workspace: null });
       expect(builtIn).to.have.length(5);
       for (const { name } of builtIn) {
         expect(await outcomeOf([custom({ name })]), name).to.equal('validation_error /tools/0/name');
@@ -140,7 +142,7 @@ describe('tools of a session', () => {
       const many = (count: number): object[] => Array.from({ length: count }, (_, n) => custom({ name: `tool_${n}` }));
       expect(await outcomeOf(many(64))).to.equal('ok');
       expect(await outcomeOf(many(65))).to.equal('validation_error /tools/64');
-      expect(await outcomeOf(many(75))).to.equal('validation_error /tools');
+      expect(await outcomeOf(many(76))).to.equal('validation_error /tools');
       reachedLimit('custom tools: 64');
     });
 

@@ -3,14 +3,13 @@ import { cleanStorage } from '../../../src/files/maintenance.js';
 import { openStorage } from '../../../src/files/open-storage.js';
 import { readNewest } from '../../../api/workspace/resource.js';
 import { ManifestReader } from '../../../src/workspaces/manifest-reader.js';
-import { findWorkspace } from '../../../src/workspaces/store.js';
 import { allItems } from '../../support/pages.js';
 import { readZip } from '../../support/read-zip.js';
 import { reachedLimit } from '../../support/rows.js';
 import { storedKeys } from '../../support/storage.js';
 import { newToken } from '../../support/tokens.js';
 import { useService } from '../../support/use.js';
-import { sessionWithTree, writeTree, type TestTree } from '../../support/workspaces.js';
+import { giveWorkspace, newestWorkspace, sessionWithTree, writeTree, type TestTree } from '../../support/workspaces.js';
 
 const TREE: TestTree = {
   '/workspace/bin': { folder: 0o700 },
@@ -153,7 +152,7 @@ describe('reading a workspace', () => {
 
   it('reading a workspace that nothing has changed finds the folders that every workspace has', async () => {
     const { id: session } = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body;
-    await service.db.query(`UPDATE sessions SET tools = '[{"type": "workspace"}]' WHERE id = $1`, [session]);
+    await giveWorkspace(service.db, session);
     expect((await get(session, 'files')).body.items).to.deep.equal([]);
     expect(await readZip(Buffer.from(await (await download(session, 'archive')).arrayBuffer()))).to.deep.equal({});
     expect(await errorOf(get(session, 'content', { path: '/workspace/a' }))).to.deep.equal([
@@ -239,7 +238,7 @@ describe('reading a workspace', () => {
   describe('whose objects are not there', () => {
     it('reading a workspace goes on with the newest version where maintenance has removed the one that a request began with', async () => {
       const session = await sessionWithTree(service, { '/workspace/a': 'first' });
-      const { manifestKey } = await findWorkspace(service.db, session);
+      const { manifestKey } = await newestWorkspace(service.db, session);
       await writeTree(service, session, { '/workspace/a': 'second' });
       const storage = await openStorage(service.config);
       await cleanStorage(service.db, storage, { olderThanSeconds: -1, limit: 1000 });
@@ -263,7 +262,7 @@ describe('reading a workspace', () => {
       const session = await sessionWithTree(service, { '/workspace/a': 'content' });
       const storage = await openStorage(service.config);
       const keys = await storedKeys(service, `workspaces/${session}/`);
-      const { manifestKey } = await findWorkspace(service.db, session);
+      const { manifestKey } = await newestWorkspace(service.db, session);
       expect((await get(session, 'files')).status).to.equal(200);
       for (const key of keys.filter((one) => one !== manifestKey)) await storage.delete(key);
       for (const operation of ['content', 'archive'])
@@ -272,7 +271,7 @@ describe('reading a workspace', () => {
         ).to.deep.equal([502, 'storage_error']);
 
       const other = await sessionWithTree(service, { '/workspace/a': 'content' });
-      await storage.delete((await findWorkspace(service.db, other)).manifestKey!);
+      await storage.delete((await newestWorkspace(service.db, other)).manifestKey!);
       expect(await errorOf(get(other, 'files'))).to.deep.equal([502, 'storage_error']);
     });
 
@@ -280,7 +279,7 @@ describe('reading a workspace', () => {
       const content = 'x'.repeat(200_000);
       const session = await sessionWithTree(service, { '/workspace/a': content });
       const storage = await openStorage(service.config);
-      const { manifestKey } = await findWorkspace(service.db, session);
+      const { manifestKey } = await newestWorkspace(service.db, session);
       const [pack] = (await storedKeys(service, `workspaces/${session}/`)).filter((key) => key !== manifestKey);
       await storage.put(pack!, Buffer.from(content.slice(0, 100_000)), { contentType: 'text/plain' });
       for (const operation of ['content', 'archive']) {

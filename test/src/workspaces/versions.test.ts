@@ -14,8 +14,7 @@ import {
 import { contentsOf, PackReader, storeContents } from '../../../src/workspaces/packs.js';
 import {
   commitVersion,
-  findWorkspace,
-  NEW_WORKSPACE,
+  findSessionWorkspace,
   readManifest,
   storeManifest,
   type Workspace,
@@ -113,8 +112,14 @@ describe('versions of a workspace', () => {
          VALUES ($2, $1, 'm', true, '{}', '{}')`,
         [PROJECT, SESSION],
       );
+      await db.query(
+        `INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
+         VALUES ($2, $1, 0, '{}', '/workspace', 0, 0)`,
+        [PROJECT, SESSION],
+      );
     });
 
+    const newest = async (): Promise<Workspace> => (await findSessionWorkspace(db, PROJECT, SESSION))!.workspace!;
     const commit = async (
       base: Workspace,
       manifest: Manifest | null,
@@ -126,7 +131,7 @@ describe('versions of a workspace', () => {
         changesTree,
         manifestKey: await storeManifest(test.storage, SESSION, manifest),
       };
-      return transaction(db, (tx) => commitVersion(tx, { sessionId: SESSION, projectId: PROJECT, base, cwd, next }));
+      return transaction(db, (tx) => commitVersion(tx, { sessionId: SESSION, base, cwd, next }));
     };
     const storage = async (): Promise<number> => {
       const [row] = await db.query<{ bytes: number }[]>('SELECT bytes FROM project_storage');
@@ -135,46 +140,51 @@ describe('versions of a workspace', () => {
 
     it('versions of a workspace in the database follow one another: of two that began with the same version, one is stored', async () => {
       const { manifest } = await write({ '/workspace/a': 'one' });
-      expect(await commit(NEW_WORKSPACE, manifest)).to.equal(true);
-      const first = await findWorkspace(db, SESSION);
+      const empty = await newest();
+      expect(await commit(empty, manifest)).to.equal(true);
+      const first = await newest();
       expect(first).to.include({ version: 1, cwd: '/workspace' });
       expect((await readManifest(test.storage, first.manifestKey)).entries).to.deep.equal(manifest.entries);
 
-      expect(await commit(NEW_WORKSPACE, manifest)).to.equal(false);
+      expect(await commit(empty, manifest)).to.equal(false);
       const both = await Promise.all([commit(first, manifest, '/tmp'), commit(first, manifest, '/workspace/x')]);
       expect(both.toSorted()).to.deep.equal([false, true]);
-      expect((await findWorkspace(db, SESSION)).version).to.equal(2);
+      expect((await newest()).version).to.equal(2);
     });
 
     it('versions of a workspace in the database keep their number where only the working directory, or what was delivered, changes', async () => {
-      expect(await commit(NEW_WORKSPACE, null, '/tmp')).to.equal(true);
-      const moved = await findWorkspace(db, SESSION);
+      expect(await commit(await newest(), null, '/tmp')).to.equal(true);
+      const moved = await newest();
       expect(moved).to.deep.equal({ version: 0, manifestKey: null, cwd: '/tmp' });
       const { manifest } = await write({ '/workspace/a': 'one' });
       expect(await commit(moved, manifest, '/tmp')).to.equal(true);
-      const first = await findWorkspace(db, SESSION);
+      const first = await newest();
       expect(await commit(first, { ...manifest, delivered: ['x'] }, '/tmp', false)).to.equal(true);
-      const marked = await findWorkspace(db, SESSION);
+      const marked = await newest();
       expect(marked).to.include({ version: 1 }).and.not.include({ manifestKey: first.manifestKey });
       expect(await commit(marked, null, '/workspace')).to.equal(true);
-      expect(await findWorkspace(db, SESSION)).to.deep.equal({ ...marked, cwd: '/workspace' });
+      expect(await newest()).to.deep.equal({ ...marked, cwd: '/workspace' });
     });
 
     it('versions of a workspace in the database count in the storage of the project, until their session is deleted; then maintenance removes their objects', async () => {
       const { manifest } = await write({ '/workspace/a': 'twelve bytes', '/workspace/b': 'twelve bytes' });
-      await commit(NEW_WORKSPACE, manifest);
+      await commit(await newest(), manifest);
       expect(await storage()).to.equal(24);
       const smaller = await write({ '/workspace/a': 'twelve bytes' }, manifest);
-      await commit(await findWorkspace(db, SESSION), smaller.manifest);
+      await commit(await newest(), smaller.manifest);
       expect(await storage()).to.equal(12);
 
       const clean = () => cleanStorage(db, test.storage, { olderThanSeconds: -1, limit: 1000 });
       // The first manifest.
       expect(await clean()).to.include({ removedObjects: 1 });
       expect(await read(smaller.manifest)).to.deep.equal({ '/workspace/a': 'twelve bytes' });
+      const last = await newest();
       await transaction(db, (tx) => softDeleteSession(tx, SESSION));
       expect(await storage()).to.equal(0);
-      expect(await clean()).to.include({ removedObjects: 2 });
+      expect(await findSessionWorkspace(db, PROJECT, SESSION)).to.equal(null);
+      expect(await commit(last, manifest)).to.equal(false);
+      // The manifest and the pack of the session, and the manifest that came too late.
+      expect(await clean()).to.include({ removedObjects: 3 });
     });
   });
 });

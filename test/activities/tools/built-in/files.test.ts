@@ -70,7 +70,8 @@ describe('file tools', () => {
   const run = (tool: BuiltInTool, input: object, toolUseId = 'toolu_1'): Promise<ToolResult> =>
     tool.run(
       {
-        turn: { id: 'turn_1', sessionId: session, projectId: PROJECT, skills: [] },
+        turn: { id: 'turn_1', sessionId: session, projectId: PROJECT, skills: [], workspace: null },
+        name: tool.name,
         toolUseId,
         idempotencyKey: `${session}-${toolUseId}`,
         input: input as Record<string, unknown>,

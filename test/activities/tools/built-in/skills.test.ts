@@ -51,9 +51,9 @@ describe('skill tools', () => {
   });
 
   function run(tool: string, input: Record<string, unknown>, skills = [selected]): Promise<ToolResult> {
-    const turn = { id: TURN_ID, sessionId: 'ses_1', projectId, skills };
-    const call = { turn, toolUseId: 'toolu_01AbC', idempotencyKey: 'k', input };
-    const found = builtInTools({ skills: [selected] }).find(({ name }) => name === tool)!;
+    const turn = { id: TURN_ID, sessionId: 'ses_1', projectId, skills, workspace: null };
+    const call = { turn, name: tool, toolUseId: 'toolu_01AbC', idempotencyKey: 'k', input };
+    const found = builtInTools({ skills: [selected], workspace: null }).find(({ name }) => name === tool)!;
     return found.run({ ...call, signal: AbortSignal.timeout(5000), progress: () => undefined }, deps);
   }
   const textOf = ({ content }: ToolResult): string => (content[0] as Extract<ResultBlock, { type: 'text' }>).text;
@@ -64,7 +64,8 @@ describe('skill tools', () => {
   };
 
   it('are there only where skills are selected', () => {
-    const names = (skills: SelectedSkill[]): string[] => builtInTools({ skills }).map(({ name }) => name);
+    const names = (skills: SelectedSkill[]): string[] =>
+      builtInTools({ skills, workspace: null }).map(({ name }) => name);
     expect(names([selected])).to.include.members(['use_skill', 'read_skill_file']);
     expect(names([])).not.to.include.members(['use_skill', 'read_skill_file']);
   });

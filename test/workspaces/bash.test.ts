@@ -1,0 +1,151 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { text, toolUse } from '../support/scripted-model.js';
+import { useWorkspaceService } from '../support/workspace-service.js';
+
+const isRunning = (mark: string): boolean =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .some((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(mark);
+      } catch {
+        return false;
+      }
+    });
+
+describe('a session with a workspace', () => {
+  const { service, session, calls, bash } = useWorkspaceService();
+
+  it('begins empty, and has a version for each call that changed its tree', async () => {
+    const id = await session();
+    const workspace = async () => (await service.api('GET', `/v1/sessions/${id}`)).body.workspace;
+    expect(await workspace()).to.deep.equal({ version: 0, size_bytes: 0, file_count: 0, updated_at: null });
+    const result = await bash(id, 'echo hi; echo err >&2; mkdir d; echo 12345 > d/a; exit 3');
+    expect(result).to.include({ content: 'hi\nerr\n[exit code 3]', is_error: true });
+    expect(result.workspace).to.deep.include({
+      ...{ version: 1, exit_code: 3, stopped: null },
+      changes: { created: ['/workspace/d', '/workspace/d/a'], modified: [], deleted: [], more: 0 },
+    });
+    expect(await workspace()).to.deep.include({ version: 1, size_bytes: 6, file_count: 1 });
+    expect((await bash(id, 'cat d/a')).workspace).to.include({ version: 1 });
+    expect((await service.api('GET', `/v1/sessions/${await service.session()}`)).body.workspace).to.equal(null);
+  });
+
+  it('keeps files and the working directory from call to call and turn to turn, and nothing else', async () => {
+    const id = await session();
+    await calls(id, [
+      ['bash', { command: 'mkdir sub && cd sub && export X=1 && f() { :; } && echo one > a.txt' }],
+      ['bash', { command: 'echo two >> a.txt; sleep 1000 &' }],
+    ]);
+    const result = await bash(id, 'pwd; cat a.txt; echo "[$X]"; type f 2>&1');
+    expect(result.content).to.match(/^\/workspace\/sub\none\ntwo\n\[\]\n.*not found\n\[exit code 1\]$/);
+    expect((await bash(id, 'pwd', { restart: true })).content).to.equal('/workspace\n');
+    expect((await bash(id, 'cd /tmp && rm -rf /workspace/sub')).workspace).to.include({ version: 3 });
+    expect((await bash(id, 'pwd')).content).to.equal('/tmp\n');
+  });
+
+  it('is stopped at its timeout, and keeps what was written until then', async () => {
+    const id = await session();
+    const result = await bash(id, 'echo part > a; echo said; sleep 60', { timeout_ms: 700 });
+    expect(result).to.include({ content: 'said\n[stopped: timeout]', is_error: true });
+    expect(result.workspace).to.include({ version: 1, exit_code: null, stopped: 'timeout' });
+    expect((await bash(id, 'cat a')).content).to.equal('part\n');
+  });
+
+  it('shows a command’s text without escape sequences and bytes that are no text', async () => {
+    const id = await session();
+    const result = await bash(id, String.raw`printf '\033[31mred\033[0m\r\nx\ry\n\a\x00\xff\t|\033]0;title\007end'`);
+    expect(result.content).to.equal('red\nx\ny\n\ufffd\ufffd\ufffd\t|end');
+    expect((await bash(id, ':')).content).to.equal('(no output)');
+  });
+
+  it('gives the model the first and the last part of a long output, and read_file the rest', async () => {
+    const id = await session();
+    const [, , result] = await calls(id, [['bash', { command: 'seq 1 20000; exit 1' }]]).then((events) => events);
+    expect(result).to.not.equal(undefined);
+    const request = JSON.stringify(service.model.requests.at(-1)!.body.messages);
+    expect(request).to.contain('1\\n2\\n3').and.contain('20000\\n[exit code 1]').and.contain('read_file');
+    expect(request).to.not.contain('\\n10000\\n');
+    const long = await bash(id, 'yes 0123456789 | head -c 3000000; echo; echo the end');
+    expect(long.truncated).to.equal(true);
+    const [{ bytes }] = await service.db.query(
+      `SELECT overflow_key AS bytes FROM tool_calls WHERE overflow_key IS NOT NULL ORDER BY ended_at DESC LIMIT 1`,
+    );
+    expect(bytes).to.be.a('string');
+  });
+
+  it('runs the calls of one step one after another, in their order, while other tools run beside them', async () => {
+    const id = await session();
+    const commands = Array.from({ length: 5 }, (_, n) => ({
+      command: `cat log 2>/dev/null | wc -l; echo ${n} >> log; sleep 0.1`,
+    }));
+    service.model.on(/In one step/, ({ step }) =>
+      step === 0 ? [...commands.map((input) => toolUse('bash', input)), toolUse('list_files')] : text('ok'),
+    );
+    const events = await service.run(id, 'In one step');
+    const results = events.filter(({ type, name }) => type === 'agent.tool_result' && name === 'bash');
+    expect(results.map(({ workspace }) => workspace.version)).to.deep.equal([1, 2, 3, 4, 5]);
+    expect(results.map(({ content }) => content)).to.deep.equal(['0\n', '1\n', '2\n', '3\n', '4\n']);
+    expect((await bash(id, 'cat log')).content).to.equal('0\n1\n2\n3\n4\n');
+  });
+
+  it('keeps nothing of a command that is cancelled, ends it at once, and tells the next turn', async () => {
+    const id = await session();
+    await bash(id, 'echo before > a');
+    service.model.on(/Long work/, () =>
+      toolUse('bash', { command: 'trap "" TERM; echo during > a; (setsid sleep 876.54 &); sleep 876.54' }),
+    );
+    await service.send(id, 'Long work');
+    await eventually('the command runs', async () => isRunning('sleep\x00876.54'));
+    const began = performance.now();
+    await service.api('POST', `/v1/sessions/${id}/cancel`);
+    expect(await service.ended(id)).to.include({ type: 'turn.cancelled' });
+    await eventually('no process is left', async () => !isRunning('876.54'));
+    expect(performance.now() - began).to.be.lessThan(10_000);
+    expect((await bash(id, 'cat a')).content).to.equal('before\n');
+    expect(JSON.stringify(service.model.requests.at(-1)!.body.messages)).to.contain('nothing of it was kept');
+  });
+
+  it('asks a person where its entry says so, for the tools that it names', async () => {
+    const id = await session({
+      tools: [{ type: 'workspace', configs: [{ name: 'bash', permission_policy: { type: 'always_ask' } }] }],
+    });
+    service.model.on(/Ask me/, ({ step }) =>
+      step === 0
+        ? [toolUse('bash', { command: 'echo asked > a' }), toolUse('write', { file_path: 'b', content: 'free' })]
+        : text('ok'),
+    );
+    await service.send(id, 'Ask me');
+    let waiting: { tool_use_id: string }[] = [];
+    await eventually('the call waits', async () => {
+      waiting = (await service.api('GET', `/v1/sessions/${id}`)).body.required_actions as typeof waiting;
+      return waiting.length > 0;
+    });
+    expect(waiting).to.have.length(1);
+    const events = [{ type: 'user.tool_confirmation', tool_use_id: waiting[0]!.tool_use_id, result: 'allow' }];
+    expect((await service.api('POST', `/v1/sessions/${id}/events`, { events })).status).to.be.lessThan(300);
+    expect(await service.ended(id)).to.include({ type: 'turn.completed' });
+    const { body } = await service.api('GET', `/v1/sessions/${id}`);
+    expect(body.workspace).to.deep.include({ version: 2, file_count: 2 });
+  });
+
+  it('refuses wrong input without running anything', async () => {
+    const id = await session();
+    for (const input of [{}, { command: 'a', other: 1 }, { command: 'a\u0000b' }]) {
+      const events = await calls(id, [['bash', input]]);
+      const [result] = events.filter(({ type }) => type === 'agent.tool_result');
+      expect(result.is_error).to.equal(true);
+      expect(result).to.not.have.property('workspace');
+    }
+  });
+
+  it('keeps nothing of a command that fills its disk', async () => {
+    const id = await session();
+    const result = await bash(id, 'head -c 9000000 /dev/zero > big');
+    expect(result).to.include({ is_error: true }).and.have.property('content').that.contains('[stopped: disk]');
+    expect(result.workspace).to.deep.include({ version: 0, stopped: 'disk' });
+    expect((await bash(id, 'ls | wc -l')).content).to.equal('0\n');
+  });
+});
