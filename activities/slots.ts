@@ -20,11 +20,6 @@ export class Slots {
    */
   async within<T>(projectOf: () => Promise<string>, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const projectId = this.queue.used < this.total ? ANY_PROJECT : await projectOf();
-    await this.queue.take(projectId, signal);
-    try {
-      return await work();
-    } finally {
-      this.queue.free(projectId);
-    }
+    return this.queue.within(projectId, work, signal);
   }
 }

@@ -3,7 +3,7 @@ import { UnsafeAddressError, type GuardedNetwork } from '../network/network.js';
 import { privateAddress } from '../network/server-url.js';
 import type { MemoryShare } from '../platform/byte-budget.js';
 import { ServiceError } from '../platform/errors.js';
-import { ProjectLimits } from '../platform/project-limits.js';
+import { FairQueue } from '../platform/fair-queue.js';
 import { storableText } from '../platform/text.js';
 import { Cleaner } from './cleaner.js';
 import { McpConnection } from './client.js';
@@ -31,7 +31,7 @@ export interface ProbeResult {
 
 /** The probes of an API process: limited for each project, and in the memory of their answers. */
 export class Probes {
-  readonly #limits = new ProjectLimits(MAX_PROBES_PER_PROJECT);
+  readonly #limits = new FairQueue({ perProject: MAX_PROBES_PER_PROJECT });
 
   constructor(
     private readonly network: GuardedNetwork,
@@ -45,7 +45,7 @@ export class Probes {
    */
   async run(projectId: string, url: URL, authorize: () => RequestAuth): Promise<ProbeResult> {
     try {
-      return await this.#limits.run(projectId, () =>
+      return await this.#limits.within(projectId, () =>
         withDeadline(this.seconds, null, (signal) =>
           withLargeAnswer({ budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES }, (onLarge) =>
             this.#probe(url, authorize(), signal, onLarge),

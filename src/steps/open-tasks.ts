@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
-import { ProjectLimits } from '../platform/project-limits.js';
+import { FairQueue } from '../platform/fair-queue.js';
 import type { CallPlace } from '../turns/facts.js';
 
 /** contract.md §11: open tasks of a turn, and of a project. */
@@ -17,7 +17,7 @@ export const OPEN_TASKS_OF_PROJECT = rawSql(
 );
 
 /** The calls of a project wait here, so that only one of them holds a connection of the pool. */
-const reserving = new ProjectLimits(1);
+const reserving = new FairQueue({ perProject: 1 });
 
 /**
  * Counts a call as an open task before it is sent, until it has a result or its turn ends. Returns what is full if it must not
@@ -28,7 +28,7 @@ export async function reserveTask(
   projectId: string,
   { turnId, step, index }: CallPlace,
 ): Promise<'turn' | 'project' | null> {
-  return reserving.run(projectId, () =>
+  return reserving.within(projectId, () =>
     transaction(db, async (tx) => {
       await runSql(tx, sql`SELECT pg_advisory_xact_lock(hashtextextended(${`new task ${projectId}`}, 0))`);
       // A statement of its own: it sees what the others have committed before they gave the lock away.

@@ -18,7 +18,7 @@ function leased(workerId: string): { workers: LeasedWorkers; lose: () => void } 
 }
 
 describe('a process whose lease is lost', () => {
-  it('aborts its activities before it starts under a new lease', async () => {
+  it('a process whose lease is lost aborts its activities before it starts under a new lease', async () => {
     const [first, second] = [leased('first'), leased('second')];
     const runningTurns = new AbortableActivities();
     const { signal } = runningTurns.track('turn_1');

@@ -13,7 +13,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 const context = {} as Parameters<ActivitySlots['reserveSlot']>[0];
 
 describe('slots that projects share', () => {
-  it('go to the lines of the projects in turn, in each line to who came first', async () => {
+  it('slots that projects share go to the lines of the projects in turn, in each line to who came first', async () => {
     const queue = new FairQueue({ total: 1 });
     await queue.take('a', forever);
     const order: string[] = [];
@@ -28,7 +28,7 @@ describe('slots that projects share', () => {
     expect(queue.used).to.equal(1);
   });
 
-  it('pass over a project that has as many as it may', async () => {
+  it('slots that projects share pass over a project that has as many as it may', async () => {
     const queue = new FairQueue({ total: 2, perProject: 1 });
     expect(queue.tryTake('a') && queue.tryTake('b')).to.equal(true);
     const order: string[] = [];
@@ -41,7 +41,7 @@ describe('slots that projects share', () => {
     expect(order).to.deep.equal(['c', 'a']);
   });
 
-  it('are not kept for who no longer waits, and nothing stays at the signal', async () => {
+  it('slots that projects share are not kept for who no longer waits, and nothing stays at the signal', async () => {
     const queue = new FairQueue({ total: 1 });
     await queue.take('a', forever);
     const stop = new AbortController();
@@ -63,7 +63,7 @@ describe('slots that projects share', () => {
 });
 
 describe('the slots of a process', () => {
-  it('are waited for in the line of the project, which is read only then', async () => {
+  it('the slots of a process are waited for in the line of the project, which is read only then', async () => {
     const slots = new Slots(1);
     const never = (): Promise<string> => Promise.reject(new Error('not needed while there is room'));
     let end = (): void => undefined;
@@ -83,7 +83,7 @@ describe('the slots of a process', () => {
 });
 
 describe('the slots that Temporal may use', () => {
-  it('are one more for each activity that waits for a person', async () => {
+  it('the slots that Temporal may use are one more for each activity that waits for a person', async () => {
     const slots = new ActivitySlots(1);
     expect(slots.tryReserveSlot()).to.deep.equal({});
     expect(slots.tryReserveSlot()).to.equal(null);
@@ -122,7 +122,7 @@ describe('the slots of a call that waits for a person', () => {
     return { limit, slots, activitySlots, callSlots, used };
   };
 
-  it('are free for others meanwhile, and taken again to go on', async () => {
+  it('the slots of a call that waits for a person are free for others meanwhile, and taken again to go on', async () => {
     const { limit, activitySlots, callSlots, used } = start();
     expect(() => limit.begin('b')).to.throw('The concurrency limit of this worker is reached');
     callSlots.pause();
@@ -143,7 +143,7 @@ describe('the slots of a call that waits for a person', () => {
     expect(activitySlots.tryReserveSlot(), 'as many as at first').to.equal(null);
   });
 
-  it('are not taken by a call that waits again, was cancelled or has ended', async () => {
+  it('the slots of a call that waits for a person are not taken by a call that waits again, was cancelled or has ended', async () => {
     const { limit, callSlots, used } = start();
     callSlots.pause();
     limit.begin('b');
@@ -163,7 +163,7 @@ describe('the slots of a call that waits for a person', () => {
     expect(used()).to.deep.equal([0, 0]);
   });
 
-  it('go back with the first open question, and come back with the last; a project has so many such calls', async () => {
+  it('the slots of a call that waits for a person go back with the first open question, and come back with the last; a project has so many such calls', async () => {
     const log: string[] = [];
     const workflows = { signalAsking: () => Promise.resolve() } as unknown as ActivityDeps['workflows'];
     const deps = { waitingCalls: new FairQueue({ perProject: 1 }), workflows, log: {} as ActivityDeps['log'] };

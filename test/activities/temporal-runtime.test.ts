@@ -6,14 +6,14 @@ describe('a log line of the Temporal SDK', () => {
   const failed = (type: string): string =>
     levelOf({ level: 'WARN', message: 'Activity failed' }, ApplicationFailure.retryable('text', type));
 
-  it('is information where an activity goes on in another attempt as planned, and a warning where it failed', () => {
+  it('a log line of the Temporal SDK is information where an activity goes on in another attempt as planned, and a warning where it failed', () => {
     expect(failed('HandedOver')).to.equal('info');
     expect(failed('ConcurrencyLimitReached')).to.equal('info');
     expect(failed('InternalError')).to.equal('warn');
     expect(levelOf({ level: 'WARN', message: 'Activity failed' }, new Error('text'))).to.equal('warn');
   });
 
-  it('is for debugging where each start writes it', () => {
+  it('a log line of the Temporal SDK is for debugging where each start writes it', () => {
     expect(levelOf({ level: 'INFO', message: 'Worker state changed' }, undefined)).to.equal('debug');
     expect(
       levelOf({ level: 'INFO', message: 'No Nexus services registered, not polling for Nexus tasks' }, undefined),

@@ -14,7 +14,7 @@ describe('a client whose apiKey is a function', () => {
   const clientOf = (apiKey: () => string | Promise<string>): AgentSessionClient =>
     new AgentSessionClient({ baseUrl: service.url, apiKey });
 
-  it('asks once before the first request, however many begin together', async () => {
+  it('a client whose apiKey is a function asks once before the first request, however many begin together', async () => {
     let asked = 0;
     const client = clientOf(async () => {
       asked += 1;
@@ -25,7 +25,7 @@ describe('a client whose apiKey is a function', () => {
     expect(asked).to.equal(1);
   });
 
-  it('asks once again after a 401, for all requests that were refused together', async () => {
+  it('a client whose apiKey is a function asks once again after a 401, for all requests that were refused together', async () => {
     const keys = ['sst_old.x', await newToken(service, sessionId)];
     let asked = 0;
     const client = clientOf(() => keys[asked++]!);
@@ -33,7 +33,7 @@ describe('a client whose apiKey is a function', () => {
     expect(asked).to.equal(2);
   });
 
-  it('throws the second 401', async () => {
+  it('a client whose apiKey is a function throws the second 401', async () => {
     let asked = 0;
     const client = clientOf(() => `ask_wrong${(asked += 1)}`);
     const error: unknown = await client.getSession(sessionId).catch((thrown: unknown) => thrown);
@@ -41,7 +41,7 @@ describe('a client whose apiKey is a function', () => {
     expect(asked).to.equal(2);
   });
 
-  it('throws what the function throws, and asks again for the next request', async () => {
+  it('a client whose apiKey is a function throws what the function throws, and asks again for the next request', async () => {
     const problem = new Error('signed out');
     let isSignedOut = true;
     const client = clientOf(() => {
@@ -55,7 +55,7 @@ describe('a client whose apiKey is a function', () => {
     expect((await client.getSession(sessionId)).id).to.equal(sessionId);
   });
 
-  it('goes on with a stream under the next token when one ends', async () => {
+  it('a client whose apiKey is a function goes on with a stream under the next token when one ends', async () => {
     let asked = 0;
     const client = clientOf(async () => {
       asked += 1;

@@ -12,7 +12,7 @@ describe('followMessage() of the client', () => {
   });
   afterEach(() => service.model.reset());
 
-  it('waits for the turn of a message that queues behind others', async () => {
+  it('followMessage() of the client waits for the turn of a message that queues behind others', async () => {
     const { sessionId, gate } = await streaming(service);
     const other = client.run(sessionId, { content: 'Second', when_running: 'queue' });
     await client.sendMessage(sessionId, { content: 'Not this one', when_running: 'queue' });
@@ -31,7 +31,7 @@ describe('followMessage() of the client', () => {
     expect((await client.followMessage(sessionId, queued)).events).to.deep.equal((await result).events);
   });
 
-  it('answers the calls of the open turn that a message steers', async () => {
+  it('followMessage() of the client answers the calls of the open turn that a message steers', async () => {
     service.model.reply(message(toolUse('get_weather', {}, { id: 'toolu_1' })), 'Soleggiato.');
     const sessionId = await service.session({
       thinking_enabled: false,
@@ -45,7 +45,7 @@ describe('followMessage() of the client', () => {
     expect(result.events.find(({ id }) => id === steering.id)).to.include({ delivered_at_step: 2 });
   });
 
-  it('finds the turn of a message that steered and was left over, also while the queue is held', async () => {
+  it('followMessage() of the client finds the turn of a message that steered and was left over, also while the queue is held', async () => {
     const { sessionId, turnId } = await streaming(service);
     const steering = await client.sendMessage(sessionId, { content: 'Left over', when_running: 'steer' });
     expect(steering).to.include({ state: 'steering', turn_id: turnId });
@@ -61,7 +61,7 @@ describe('followMessage() of the client', () => {
     expect(events[0]!.turn_id).not.to.equal(turnId);
   });
 
-  it('fails when the message was withdrawn', async () => {
+  it('followMessage() of the client fails when the message was withdrawn', async () => {
     const { sessionId, gate } = await streaming(service);
     const queued = await client.sendMessage(sessionId, { content: 'Never', when_running: 'queue' });
     const result = client.followMessage(sessionId, queued).catch((error: unknown) => error);

@@ -27,7 +27,7 @@ describe('follow() of the client', () => {
     await service.ended(id);
   };
 
-  it('goes on through the turns of a queue, after cuts and answers of a proxy, until the session is deleted', async () => {
+  it('follow() of the client goes on through the turns of a queue, after cuts and answers of a proxy, until the session is deleted', async () => {
     const id = await service.session();
     proxy.faults.push({ cut: 900 }, { answer: { status: 502, body: 'Bad Gateway' } });
     for (let n = 0; n < 3; n += 1) await service.send(id, `Count ${n}`, { when_running: 'queue' });
@@ -45,7 +45,7 @@ describe('follow() of the client', () => {
     expect(last.headers['last-event-id']).to.match(/^turn_/);
   });
 
-  it('begins after an event of the history, or after a frame', async () => {
+  it('follow() of the client begins after an event of the history, or after a frame', async () => {
     const id = await service.session();
     await turn(id);
     await turn(id);
@@ -67,7 +67,7 @@ describe('follow() of the client', () => {
     expect(events).to.have.length(4);
   });
 
-  it('throws where there is nothing to follow', async () => {
+  it('follow() of the client throws where there is nothing to follow', async () => {
     const errorOf = async (id: string, after?: string): Promise<unknown> => {
       try {
         for await (const _ of client.follow(id, after === undefined ? {} : { after })) return null;

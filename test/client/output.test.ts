@@ -8,7 +8,7 @@ type Same<One, Other> = (<T>() => T extends One ? 1 : 2) extends <T>() => T exte
 describe('run() of the client with an output', () => {
   const service = useTurnService();
 
-  it('returns the value with the type of its schema, and null without one', async () => {
+  it('run() of the client with an output returns the value with the type of its schema, and null without one', async () => {
     const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
     const output = {
       type: 'object',

@@ -20,7 +20,7 @@ describe('retries of the client', () => {
   const create = (): Promise<{ id: string }> => client.createSession({ model_id: 'test-model' });
   const sessions = async (): Promise<number> => (await service.db.query('SELECT 1 FROM sessions')).length;
 
-  it('wait as long as the service asks', async () => {
+  it('retries of the client wait as long as the service asks', async () => {
     proxy.faults.push(AWAY);
     const started = performance.now();
     await create();
@@ -28,7 +28,7 @@ describe('retries of the client', () => {
     expect(proxy.requests).to.have.length(2);
   });
 
-  it('are reported before each wait, also those of a stream', async () => {
+  it('retries of the client are reported before each wait, also those of a stream', async () => {
     const retries: Retry[] = [];
     const onRetry = (retry: Retry): void => void retries.push(retry);
     const observed = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, onRetry });
@@ -58,7 +58,7 @@ describe('retries of the client', () => {
     expect(retries[2]).to.include({ method: 'GET', path: `/v1/sessions/${id}/events/stream`, attempt: 1 });
   });
 
-  it('have the effect once even if the first response was lost', async () => {
+  it('retries of the client have the effect once even if the first response was lost', async () => {
     const before = await sessions();
     proxy.faults.push({ cut: 'before the answer' }, { cut: 20 });
     const session = await create();
@@ -88,7 +88,7 @@ describe('retries of the client', () => {
     expect(again).to.include({ type: 'session_not_found' });
   });
 
-  it('are left out where they cannot help', async () => {
+  it('retries of the client are left out where they cannot help', async () => {
     const refusals = [
       { status: 409, headers: { 'X-Should-Retry': 'false' } },
       { status: 429, body: '{"type":"error","error":{"type":"too_many_running_turns","message":"Full."}}' },
@@ -101,7 +101,7 @@ describe('retries of the client', () => {
     expect(proxy.requests).to.have.length(refusals.length);
   });
 
-  it('end when the time is over, or would be', async () => {
+  it('retries of the client end when the time is over, or would be', async () => {
     const hasty = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, retryForMs: 900 });
     proxy.faults.push(AWAY);
     const error = await hasty.listModels().catch((thrown: unknown) => thrown);
@@ -121,7 +121,7 @@ describe('retries of the client', () => {
     expect(await waiting).to.equal(reason);
   });
 
-  it('give up an attempt that takes too long, and try again', async () => {
+  it('retries of the client give up an attempt that takes too long, and try again', async () => {
     const impatient = new AgentSessionClient({ baseUrl: proxy.url, apiKey: service.key, timeoutMs: 1500 });
     let release!: () => void;
     proxy.faults.push({ hold: new Promise<void>((resolve) => (release = resolve)) });

@@ -16,7 +16,7 @@ describe('run() of the client', () => {
     client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
   });
 
-  it('follows the same turn after a crash of its process, and finds its result when called once more', async () => {
+  it('run() of the client follows the same turn after a crash of its process, and finds its result when called once more', async () => {
     const rest = service.model.gate();
     service.model.on(/Count slowly/, text(['one ', 'two ', 'three'], { before: { 2: wait(rest) } }));
     const id = await service.session();

@@ -44,7 +44,7 @@ describe('stream() of the client', () => {
     expect(events.filter((event) => 'id' in event)).to.deep.equal(await service.history(sessionId));
   };
 
-  it('continues after cut connections, and after responses of a proxy that ask to wait', async () => {
+  it('stream() of the client continues after cut connections, and after responses of a proxy that ask to wait', async () => {
     const { id, rest } = await held();
     proxy.faults.push(
       { cut: 900 },
@@ -62,7 +62,7 @@ describe('stream() of the client', () => {
     expect(proxy.requests.at(-1)!.headers['last-event-id']).to.match(/^turn_/);
   });
 
-  it('goes on elsewhere when its API process drains', async () => {
+  it('stream() of the client goes on elsewhere when its API process drains', async () => {
     const other = await service.anotherApi();
     const behind = new AgentSessionClient({
       baseUrl: service.url,
@@ -82,7 +82,7 @@ describe('stream() of the client', () => {
     await isWhole(events, id);
   });
 
-  it('loses no event for a slow reader', async () => {
+  it('stream() of the client loses no event for a slow reader', async () => {
     const id = await service.session();
     await service.send(id, 'Count');
     const events: StreamEvent[] = [];
@@ -93,7 +93,7 @@ describe('stream() of the client', () => {
     await isWhole(events, id);
   });
 
-  it('comes back after a pause of the reader in which the connection broke, however long it was', async () => {
+  it('stream() of the client comes back after a pause of the reader in which the connection broke, however long it was', async () => {
     const { id, rest } = await held();
     proxy.faults.push({ cut: 900 });
     const events: StreamEvent[] = [];
@@ -106,7 +106,7 @@ describe('stream() of the client', () => {
     expect(proxy.requests.filter(({ path }) => path.endsWith('/stream'))).to.have.length(2);
   });
 
-  it('can be left and taken up by another one', async () => {
+  it('stream() of the client can be left and taken up by another one', async () => {
     const id = await service.session();
     await service.send(id, 'Count');
     const first = client.stream(id);
@@ -121,7 +121,7 @@ describe('stream() of the client', () => {
     expect(await read(client.stream(id, { lastEventId: second.lastEventId }))).to.deep.equal([]);
   });
 
-  it('waits for the first turn of a session', async () => {
+  it('stream() of the client waits for the first turn of a session', async () => {
     const id = await service.session();
     const reading = read(client.stream(id));
     await streamOpens();
@@ -129,7 +129,7 @@ describe('stream() of the client', () => {
     await isWhole(await reading, id);
   });
 
-  it('ends with the signal, its reason thrown', async () => {
+  it('stream() of the client ends with the signal, its reason thrown', async () => {
     const leave = new AbortController();
     const id = await service.session();
     const reading = read(client.stream(id, { signal: leave.signal })).catch((error: unknown) => error);
@@ -139,7 +139,7 @@ describe('stream() of the client', () => {
     expect(await reading).to.equal(reason);
   });
 
-  it('throws when the session is deleted, or the service does not answer for too long', async () => {
+  it('stream() of the client throws when the session is deleted, or the service does not answer for too long', async () => {
     const gone = await read(client.stream('ses_none')).catch((error: unknown) => error);
     expect(gone).to.be.instanceOf(ApiError).and.include({ type: 'session_not_found' });
     const nowhere = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:9', apiKey: 'none' });
@@ -157,7 +157,7 @@ describe('parsing of a stream by the client', () => {
     return chunks.flatMap((chunk) => [...parser.push(chunk)]);
   };
 
-  it('is the same however it is cut, with every kind of line end', () => {
+  it('parsing of a stream by the client is the same however it is cut, with every kind of line end', () => {
     for (const end of ['\n', '\r\n', '\r']) {
       const lines = [
         'retry: 2000',
@@ -182,7 +182,7 @@ describe('parsing of a stream by the client', () => {
     }
   });
 
-  it('may be one frame of megabytes in small pieces', () => {
+  it('parsing of a stream by the client may be one frame of megabytes in small pieces', () => {
     const text = 'x'.repeat(16_000_000);
     expect(parsed(Buffer.from(`id: t:1\ndata: ${text}\n\n`), 500)).to.deep.equal([
       { kind: 'frame', id: 't:1', data: text },

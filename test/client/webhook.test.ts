@@ -20,7 +20,7 @@ describe('verifyWebhook of the client', () => {
     throw new Error(`it was not refused: ${String(error)}`);
   };
 
-  it('returns the payload of a text or of bytes, with the headers of fetch or of Node', async () => {
+  it('verifyWebhook of the client returns the payload of a text or of bytes, with the headers of fetch or of Node', async () => {
     for (const body of [BODY, Buffer.from(BODY), new TextEncoder().encode(BODY)]) {
       for (const headers of [sign(), new Headers(sign())]) {
         expect(await verifyWebhook(body, headers, SECRET)).to.deep.equal(JSON.parse(BODY));
@@ -28,7 +28,7 @@ describe('verifyWebhook of the client', () => {
     }
   });
 
-  it('accepts a signature of any secret, and several secrets', async () => {
+  it('verifyWebhook of the client accepts a signature of any secret, and several secrets', async () => {
     await verifyWebhook(BODY, sign(0, [newSecret(), SECRET]), SECRET);
     await verifyWebhook(BODY, sign(), [newSecret(), SECRET]);
     const headers = sign();
@@ -36,7 +36,7 @@ describe('verifyWebhook of the client', () => {
     await verifyWebhook(BODY, headers, SECRET);
   });
 
-  it('refuses another body, id, time, secret or signature', async () => {
+  it('verifyWebhook of the client refuses another body, id, time, secret or signature', async () => {
     const message = /No signature/;
     expect(await refused(`${BODY} `, sign())).to.match(message);
     expect(await refused(Buffer.from([0xff, ...Buffer.from(BODY)]), sign())).to.match(message);
@@ -48,7 +48,7 @@ describe('verifyWebhook of the client', () => {
     }
   });
 
-  it('refuses bytes that only look like the signed text', async () => {
+  it('verifyWebhook of the client refuses bytes that only look like the signed text', async () => {
     // U+FFFD stands where a decoder met a byte that is no UTF-8.
     const text = BODY.replace('é', '\ufffd');
     const headers = signatureHeaders([SECRET], 'dlv_1', new Date(), text);
@@ -58,7 +58,7 @@ describe('verifyWebhook of the client', () => {
     expect(await refused(bytes, headers)).to.match(/No signature/);
   });
 
-  it('refuses requests that are more than five minutes old or ahead, or beyond the given tolerance', async () => {
+  it('verifyWebhook of the client refuses requests that are more than five minutes old or ahead, or beyond the given tolerance', async () => {
     await verifyWebhook(BODY, sign(290), SECRET);
     await verifyWebhook(BODY, sign(-290), SECRET);
     for (const age of [310, -310]) expect(await refused(BODY, sign(age))).to.match(/webhook-timestamp/);
@@ -70,7 +70,7 @@ describe('verifyWebhook of the client', () => {
     }
   });
 
-  it('names a missing header and an invalid secret', async () => {
+  it('verifyWebhook of the client names a missing header and an invalid secret', async () => {
     for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
       const { [name]: _, ...others } = sign();
       expect(await refused(BODY, others)).to.contain(name);
@@ -81,7 +81,7 @@ describe('verifyWebhook of the client', () => {
     }
   });
 
-  it('agrees with the library of Standard Webhooks', async () => {
+  it('verifyWebhook of the client agrees with the library of Standard Webhooks', async () => {
     const at = new Date();
     const headers = {
       'webhook-id': 'msg_1',

@@ -115,7 +115,7 @@ describe('connections of users in the console', function () {
     expect((await client.listCredentials({ user: 'bob' })).items).to.have.length(1);
   });
 
-  it('say as whom a server is called, when it is registered and later', async () => {
+  it('connections of users in the console say as whom a server is called, when it is registered and later', async () => {
     const page = await open('/mcp-servers/new');
     await page.getByLabel(/^Name/).fill('third');
     await page.getByLabel(/^Address/).fill(`${system.mcp.url}?third`);
@@ -128,7 +128,7 @@ describe('connections of users in the console', function () {
     expect(items.find(({ name }) => name === 'third')!.credentials).to.equal('shared');
   });
 
-  it('give a new session its user', async () => {
+  it('connections of users in the console give a new session its user', async () => {
     const page = await open('/sessions/new');
     await page.getByLabel('User').fill('not a user');
     await page
@@ -151,7 +151,7 @@ describe('the output of a message in the console', function () {
   this.timeout(60_000);
   const { system, browser } = useConsole();
 
-  it('follows the schema that is sent with it', async () => {
+  it('the output of a message in the console follows the schema that is sent with it', async () => {
     system.model.on(/^Is 4711/, toolUse('give_output', { order: '4711', late: true }));
     const page = await browser.open(`/sessions/${await system.session()}`, { viewport: DESKTOP });
     await page.getByText('Output', { exact: true }).click();

@@ -61,19 +61,19 @@ const textsOf = (log: ConversationLog): string[] =>
     );
 
 describe("the console's conversation log", () => {
-  it('leaves out frames of the stream alone that have no text', () => {
+  it('the console’s conversation log leaves out frames of the stream alone that have no text', () => {
     const notice = { type: 'agent.retry.delta', turn_id: 'turn_1', reason: 'model_overloaded', attempt: 1 };
     const log = logOf([user('turn_1'), notice as unknown as StreamEvent, delta('turn_1', 'msg_1', 'Here')]);
     expect(log.turns[0]!.events.map(({ type }) => type)).to.deep.equal(['user.message']);
     expect(textsOf(log)).to.deep.equal(['[Here]']);
   });
 
-  it('shows an event once, whether history or stream bring it', () => {
+  it('the console’s conversation log shows an event once, whether history or stream bring it', () => {
     const events = [user('turn_1'), message('turn_1', 'msg_1', 'Hi')];
     expect(textsOf(logOf([...events, ...events]))).to.deep.equal(['Hi']);
   });
 
-  it('keeps the key of a text when its draft becomes an event', () => {
+  it('the console’s conversation log keeps the key of a text when its draft becomes an event', () => {
     const log = logOf([user('turn_1'), delta('turn_1', 'msg_1', 'H'), delta('turn_1', 'msg_1', 'i')]);
     const draft = itemsOf(log.turns[0]!).at(-1)!;
     expect(textsOf(log)).to.deep.equal(['[Hi]']);
@@ -82,7 +82,7 @@ describe("the console's conversation log", () => {
     expect(itemsOf(log.turns[0]!).at(-1)!.key).to.equal(draft.key);
   });
 
-  it('keeps streamed text while only the thinking before it is stored', () => {
+  it('the console’s conversation log keeps streamed text while only the thinking before it is stored', () => {
     const log = logOf([
       delta('turn_1', 'msg_1', 'Hm', 'thinking'),
       delta('turn_1', 'msg_1', 'Hi'),
@@ -91,24 +91,24 @@ describe("the console's conversation log", () => {
     expect(textsOf(log)).to.deep.equal(['Hm', '[Hi]']);
   });
 
-  it('drops the text of a model call that was tried again', () => {
+  it('the console’s conversation log drops the text of a model call that was tried again', () => {
     const log = logOf([delta('turn_1', 'msg_1', 'Broken'), delta('turn_1', 'msg_2', 'Good')]);
     expect(textsOf(log)).to.deep.equal(['[Good]']);
   });
 
-  it('drops it also when the second call is in the history already', () => {
+  it('the console’s conversation log drops it also when the second call is in the history already', () => {
     const stored = [user('turn_1'), message('turn_1', 'msg_2', 'Good')];
     const replay = [user('turn_1'), delta('turn_1', 'msg_1', 'Broken'), delta('turn_1', 'msg_2', 'Good'), stored[1]!];
     expect(textsOf(logOf([...stored, ...replay]))).to.deep.equal(['Good']);
   });
 
-  it('drops a draft when the turn ends', () => {
+  it('the console’s conversation log drops a draft when the turn ends', () => {
     const log = logOf([user('turn_1'), delta('turn_1', 'msg_1', 'Cut'), cancelled('turn_1')]);
     expect(textsOf(log)).to.deep.equal([]);
     expect(hasEnded(log.turns[0]!)).to.equal(true);
   });
 
-  it('drops the answer of a model whose turn goes on with another one', () => {
+  it('the console’s conversation log drops the answer of a model whose turn goes on with another one', () => {
     const change: Event = {
       ...{ id: 'evt_change', type: 'agent.model_changed', turn_id: 'turn_1', ...TIMES },
       ...{ from: 'a', to: 'b', reason: 'model_error' },
@@ -119,7 +119,7 @@ describe("the console's conversation log", () => {
     expect(textsOf(log)).to.deep.equal(['[Kept]']);
   });
 
-  it('asks for a larger budget until somebody decides, or the next call answers', () => {
+  it('the console’s conversation log asks for a larger budget until somebody decides, or the next call answers', () => {
     const cost = { amount: '1', currency: 'USD' };
     const action = { type: 'budget' as const, spent: cost, max_cost: cost, expires_at: '2026-11-22T09:48:03.123456Z' };
     const asks: Event = {
@@ -139,12 +139,12 @@ describe("the console's conversation log", () => {
     expect(openBudget(other.turns[0]!)).to.equal(null);
   });
 
-  it('puts a turn that is read late before the later ones', () => {
+  it('the console’s conversation log puts a turn that is read late before the later ones', () => {
     const log = logOf([user('turn_1'), user('turn_3'), user('turn_2')]);
     expect(log.turns.map(({ id }) => id)).to.deep.equal(['turn_1', 'turn_2', 'turn_3']);
   });
 
-  it('leaves unchanged turns the same objects', () => {
+  it('the console’s conversation log leaves unchanged turns the same objects', () => {
     const log = logOf([user('turn_1'), cancelled('turn_1'), user('turn_2')]);
     const [first] = log.turns;
     log.add(delta('turn_2', 'msg_1', 'Hi'));

@@ -77,7 +77,7 @@ describe('forks in the console', function () {
     expect(await messages(page)).to.deep.equal(['First question']);
   });
 
-  it('go on again from where a turn that was continued stopped', async () => {
+  it('forks in the console go on again from where a turn that was continued stopped', async () => {
     let calls = 0;
     system.model.on(/^Try/, () => (calls++ === 0 ? failure('invalid_request_error') : 'Now it works'));
     const sessionId = await system.session();
@@ -107,7 +107,7 @@ describe('forks in the console', function () {
     await page.locator('.agent-text', { hasText: 'At once' }).waitFor();
   });
 
-  it('keep a fork whose message is refused, and send it there when it is sent again', async () => {
+  it('forks in the console keep a fork whose message is refused, and send it there when it is sent again', async () => {
     const client = new AgentSessionClient({ baseUrl: system.apis[0]!.url, apiKey: system.key });
     const file = await client.uploadFile({ filename: 'notes.txt', content: new Blob(['Notes']) });
     system.model.on(/^Read/, 'Read');
@@ -127,7 +127,7 @@ describe('forks in the console', function () {
     await forkShown(page, sessionId);
   });
 
-  it('say that the origin is deleted', async () => {
+  it('forks in the console say that the origin is deleted', async () => {
     const { page, sessionId } = await openTold();
     await turnOf(page, 'First question').getByRole('button', { name: 'Fork from here' }).click();
     await dialog(page).getByRole('button', { name: 'Fork', exact: true }).click();

@@ -5,7 +5,7 @@ const fieldOf = (property: object) => formFields({ type: 'object', properties: {
 
 /** contract.md §11: forms from the flat schemas of MCP. */
 describe('fields of a form', () => {
-  it('have the limits of the schema', () => {
+  it('fields of a form have the limits of the schema', () => {
     const number = { type: 'number', minimum: 0.5, maximum: 9.5 };
     expect(fieldOf(number).limits).to.deep.equal({ min: 0.5, max: 9.5 });
     // From 0.5 the browser would take 1.5, 2.5, …
@@ -18,13 +18,13 @@ describe('fields of a form', () => {
     expect(fieldOf({ type: 'string', minimum: 1, minLength: 'x' }).limits).to.deep.equal({});
   });
 
-  it('have the input of the format', () => {
+  it('fields of a form have the input of the format', () => {
     const formats = ['email', 'uri', 'date', 'date-time', 'other'];
     const types = formats.map((format) => fieldOf({ type: 'string', format }).inputType);
     expect(types).to.deep.equal(['email', 'url', 'date', 'datetime-local', 'text']);
   });
 
-  it('show the names of the choices and send their values', () => {
+  it('fields of a form show the names of the choices and send their values', () => {
     const named = [
       { value: 'eu', label: 'Europe' },
       { value: 'us', label: 'us' },

@@ -32,7 +32,7 @@ describe('money in the console', function () {
     return { page, turn, open: gate.open };
   };
 
-  it('show what a waiting budget has spent and has left, and let a person raise it', async () => {
+  it('money in the console show what a waiting budget has spent and has left, and let a person raise it', async () => {
     const { page, open } = await waiting();
     await form(page).getByText('0.3 USD of 0.5 USD is spent').waitFor();
     await form(page).getByText('does not fit into the 0.2 USD left').waitFor();
@@ -72,7 +72,7 @@ describe('money in the console', function () {
     expect(await form(page).count()).to.equal(0);
   });
 
-  it('let a person remove a budget', async () => {
+  it('money in the console let a person remove a budget', async () => {
     const { page, turn, open } = await waiting();
     open();
     await press(page, 'Remove the budget');
@@ -81,7 +81,7 @@ describe('money in the console', function () {
     expect(await page.getByText(/^budget /).count()).to.equal(0);
   });
 
-  it('let a person end the turn, set another budget and go on', async () => {
+  it('money in the console let a person end the turn, set another budget and go on', async () => {
     const { page, open } = await waiting();
     await press(page, 'End the turn');
     await receipt(page, 'Stopped at the budget');
@@ -98,7 +98,7 @@ describe('money in the console', function () {
     await page.getByText('$0.30 so far').waitFor();
   });
 
-  it('take away the question when somebody else has raised the budget', async () => {
+  it('money in the console take away the question when somebody else has raised the budget', async () => {
     const { page, turn, open } = await waiting();
     await system.insist('PATCH', `/v1/sessions/${turn.sessionId}`, { budget: budget('3', 'pause') });
     await form(page).waitFor({ state: 'detached' });
@@ -110,7 +110,7 @@ describe('money in the console', function () {
     await receipt(page, 'Completed');
   });
 
-  it('show that a turn goes on with another model, without the answer of the first', async () => {
+  it('money in the console show that a turn goes on with another model, without the answer of the first', async () => {
     const gate = system.model.gate();
     system.model.on(
       ({ body, userText }) => /^Fall/.test(userText) && body.model === 'scripted-1',

@@ -39,7 +39,7 @@ describe('tasks and questions in the console', function () {
   const form = (page: Page) => page.getByRole('form', { name: /^Question of/ });
   const ended = (page: Page): Promise<void> => page.locator('.receipt').filter({ hasText: 'Completed' }).waitFor();
 
-  it('show the progress of a task while it runs', async () => {
+  it('tasks and questions in the console show the progress of a task while it runs', async () => {
     const begun = new Promise<TestTask>((resolve) => (work = resolve));
     const page = await start('build');
     const { update, end } = await begun;
@@ -51,7 +51,7 @@ describe('tasks and questions in the console', function () {
     expect(await page.locator('.tool').getByText(PROGRESS).count()).to.equal(0);
   });
 
-  it('make a form from the schema, and send what the person fills in', async () => {
+  it('tasks and questions in the console make a form from the schema, and send what the person fills in', async () => {
     const answered = new Promise<ElicitResult>((resolve) => {
       call = async ({ ask }) => {
         resolve(
@@ -109,7 +109,7 @@ describe('tasks and questions in the console', function () {
     expect(await form(page).count()).to.equal(0);
   });
 
-  it('show the address that a person has to open', async () => {
+  it('tasks and questions in the console show the address that a person has to open', async () => {
     const answered = new Promise<ElicitResult>((resolve) => {
       work = async ({ update, ask, end }) => {
         await update('input_required', 'Waiting for the payment');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { copyLive, takeBackup, type Backup } from '../support/backup.js';
@@ -13,6 +13,7 @@ import { makeStateDir } from '../support/state-dir.js';
 import { startTemporalServer } from '../support/temporal.js';
 import { checkTurns, type Evidence, type StoredEvent } from '../support/turn-checker.js';
 import { useFaultSystem } from '../support/use.js';
+import { writeTree } from '../support/workspaces.js';
 
 const execute = promisify(execFile);
 /** Turns of each kind, and of those that come and go meanwhile. */
@@ -26,6 +27,7 @@ describe('a backup taken under load', function () {
   this.timeout(600_000);
   let backup: Backup;
   let savedFiles: string;
+  let workspace: string;
 
   const system = useFaultSystem({ apis: FEW, workers: FEW, ownPostgres: true, ownTemporal: true });
   before(async () => {
@@ -85,11 +87,17 @@ describe('a backup taken under load', function () {
       while (!enough) await system.ended(await send('quick'));
     });
     await eventually('others have come and gone', () => asked('quick', 2) >= EACH);
+    workspace = await system.session({});
+    const storage = pathToFileURL(join(system.apis[0]!.env.DATA_DIR!, 'files')).href;
+    const own = { db, config: { storageUrl: storage, publicUrl: '', encryptionKeys: [] } };
+    await writeTree(own, workspace, { '/workspace/a': 'first', '/workspace/b': 'in both' });
+    await writeTree(own, workspace, { '/workspace/a': 'in the backup', '/workspace/b': 'in both' });
     const burst = Array.from({ length: 4 * EACH }, () => send('quick'));
     backup = await takeBackup(system.postgres!);
     savedFiles = makeStateDir();
     await copyLive(join(system.apis[0]!.env.DATA_DIR!, 'files'), savedFiles);
 
+    await writeTree(own, workspace, { '/workspace/a': 'after the backup' });
     afterBackup.open();
     letBuy();
     await eventually('the turns are ahead', () => asked('ahead', 1) === EACH && asked('buying', 1) === EACH);
@@ -163,12 +171,14 @@ describe('a backup taken under load', function () {
       const left = new Set(saved.calls);
       const repeated = system.mcp.calls.slice(callsBefore).filter((call) => left.has(String(call.arguments.n)));
       expect(repeated, 'calls that were sent before the backup').to.deep.equal([]);
-      for (const { id, filename } of saved.files) {
-        const response = await fetch(`${system.apis[0]!.url}/v1/files/${id}/content`, {
-          headers: { Authorization: `Bearer ${system.key}` },
-        });
-        expect(await response.text()).to.equal(`file ${filename.split('.')[0]}, `.repeat(1000));
-      }
+      const contentOf = (url: string): Promise<string> =>
+        fetch(`${system.apis[0]!.url}/v1/${url}`, { headers: { Authorization: `Bearer ${system.key}` } }).then(
+          (response) => response.text(),
+        );
+      for (const { id, filename } of saved.files)
+        expect(await contentOf(`files/${id}/content`)).to.equal(`file ${filename.split('.')[0]}, `.repeat(1000));
+      for (const [name, content] of Object.entries({ a: 'in the backup', b: 'in both' }))
+        expect(await contentOf(`sessions/${workspace}/workspace/content?path=/workspace/${name}`)).to.equal(content);
       const { sessionId } = evidence.accepted[0]!;
       const next = await system.send(sessionId, 'And now?');
       await eventually('the next turn has ended', async () => (await openTurns(db)) === 0, 120_000);

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { DataSource } from 'typeorm';
+import type { Config } from '../../src/platform/config.js';
 import { transaction, type Db } from '../../src/db/transaction.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { isBelow, KEPT_FOLDERS } from '../../src/workspaces/layout.js';
@@ -64,8 +66,11 @@ export async function giveWorkspace(db: Db, sessionId: string): Promise<void> {
 }
 
 /** Gives a session a workspace whose next version is this tree, as a command would, without a sandbox. */
-export async function writeTree(service: TestService, sessionId: string, tree: TestTree): Promise<void> {
-  const { db, config } = service;
+export async function writeTree(
+  { db, config }: { db: DataSource; config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'> },
+  sessionId: string,
+  tree: TestTree,
+): Promise<void> {
   const storage = await openStorage(config);
   await giveWorkspace(db, sessionId);
   const base = await newestWorkspace(db, sessionId);

@@ -38,7 +38,7 @@ describe('a turn that waits for a larger budget', () => {
   };
   const calls = () => service.model.requests.length;
 
-  it('asks for one, waits on after a raise that is too small, and goes on after one that is enough', async () => {
+  it('a turn that waits for a larger budget asks for one, waits on after a raise that is too small, and goes on after one that is enough', async () => {
     const { session, action } = await waitingTurn();
     const { expires_at, ...shown } = action;
     expect(shown).to.deep.equal({ type: 'budget', spent: cost('0.3'), max_cost: cost('0.5') });
@@ -60,7 +60,7 @@ describe('a turn that waits for a larger budget', () => {
     expect(asked.map(({ required_actions }) => required_actions)).to.deep.equal([[action], [small]]);
   });
 
-  it('goes on without a budget, ends with one that stops, and is cancelled', async () => {
+  it('a turn that waits for a larger budget goes on without a budget, ends with one that stops, and is cancelled', async () => {
     const removed = await waitingTurn();
     await patch(removed.session, null);
     expect(await service.ended(removed.session)).to.include({ stop_reason: 'end_turn' });
@@ -79,7 +79,7 @@ describe('a turn that waits for a larger budget', () => {
     expect((await sessionOf(cancelled.session)).required_actions).to.deep.equal([]);
   });
 
-  it('holds no slot and no connection, however many wait', async () => {
+  it('a turn that waits for a larger budget holds no slot and no connection, however many wait', async () => {
     const turns = await Promise.all(Array.from({ length: 10 }, () => waitingTurn()));
     const held = async (): Promise<number> => {
       const described = await Promise.all(turns.map(({ turnId }) => client.workflow.getHandle(turnId).describe()));
@@ -103,7 +103,7 @@ describe('a turn that waits for a larger budget', () => {
     expect(calls()).to.equal(20);
   });
 
-  it('waits before its first call', async () => {
+  it('a turn that waits for a larger budget waits before its first call', async () => {
     service.model.on(/Hello/, message([text('done')], tokens(2)));
     const session = await service.session({ budget: budget('0.1') });
     await service.send(session, 'Hello');
@@ -113,7 +113,7 @@ describe('a turn that waits for a larger budget', () => {
     expect(calls()).to.equal(1);
   });
 
-  it('waits again at a later step, and leaves the calls of the step alone', async () => {
+  it('a turn that waits for a larger budget waits again at a later step, and leaves the calls of the step alone', async () => {
     service.model.on(
       /Twice/,
       steps(
@@ -141,7 +141,7 @@ describe('a turn that waits for a larger budget', () => {
     expect((await sendAnswers(service, session, [confirmation('budget', 'allow')])).status).to.equal(404);
   });
 
-  it('loses no raise that comes as the turn begins to wait', async () => {
+  it('a turn that waits for a larger budget loses no raise that comes as the turn begins to wait', async () => {
     service.model.on(/Race/, message([text('done')], tokens(2)));
     const ends = await Promise.all(
       Array.from({ length: 10 }, async () => {
@@ -154,7 +154,7 @@ describe('a turn that waits for a larger budget', () => {
     expect(ends.map(({ stop_reason }) => stop_reason)).to.deep.equal(Array.from({ length: 10 }, () => 'end_turn'));
   });
 
-  it('waits before a summary too, and goes on, or ends without one', async () => {
+  it('a turn that waits for a larger budget waits before a summary too, and goes on, or ends without one', async () => {
     service = await startTurnService({ model: { price: PRICE, context_window: 8_000, max_output_tokens: 500 } });
     service.model.on(/^Long/, message([text('fine')], tokens(100)));
     service.model.on(/<transcript>/, message([text('SUMMARY')], tokens(50)));
@@ -187,7 +187,7 @@ describe('a turn that waits for a larger budget', () => {
     expect(summaries()).to.equal(stopped.before);
   });
 
-  it('ends as budget_reached when the budget is not changed in time', async () => {
+  it('a turn that waits for a larger budget ends as budget_reached when the budget is not changed in time', async () => {
     service.config.actionTimeoutSeconds = 1;
     const session = await service.session({ budget: budget('0.1') });
     await service.send(session, 'Hello');

@@ -13,7 +13,7 @@ describe('the budget of a session', () => {
   const patch = (id: string, body: object) => service.api('PATCH', `/v1/sessions/${id}`, body);
   const create = (body: object) => service.api('POST', '/v1/sessions', { model_id: 'scripted', ...body });
 
-  it('is returned as it was given, replaced whole, and removed by null', async () => {
+  it('the budget of a session is returned as it was given, replaced whole, and removed by null', async () => {
     const { body } = await create({ budget: budget('1.50') });
     expect(body.budget).to.deep.equal(budget('1.50'));
     expect((await sessionOf(body.id)).budget).to.deep.equal(budget('1.50'));
@@ -25,7 +25,7 @@ describe('the budget of a session', () => {
     expect((await create({})).body.budget).to.equal(null);
   });
 
-  it('is refused where it is malformed or in another currency', async () => {
+  it('the budget of a session is refused where it is malformed or in another currency', async () => {
     const { body: session } = await create({});
     const paths = async (answer: ReturnType<typeof create>) => {
       const { status, body } = await answer;
@@ -41,7 +41,7 @@ describe('the budget of a session', () => {
     expect(await paths(patch(session.id, {}))).to.equal('');
   });
 
-  it('stops a turn before a call that does not fit, keeps what is stored, and lets it be continued', async () => {
+  it('the budget of a session stops a turn before a call that does not fit, keeps what is stored, and lets it be continued', async () => {
     service.model.on(/Spend/, steps(message([toolUse('list_files')], tokens(300)), message([text('done')], tokens(2))));
     const session = await service.session({ budget: budget('0.5'), thinking_enabled: false });
     const events = await service.run(session, 'Spend');
@@ -58,7 +58,7 @@ describe('the budget of a session', () => {
     expect((await sessionOf(session)).cost).to.deep.equal({ amount: '0.301', currency: 'USD' });
   });
 
-  it('stops a turn at its first call', async () => {
+  it('the budget of a session stops a turn at its first call', async () => {
     const session = await service.session({ budget: budget('0.255999') });
     const count = service.model.requests.length;
     expect((await service.run(session, 'Hello')).at(-1)).to.deep.include({
@@ -71,7 +71,7 @@ describe('the budget of a session', () => {
     expect((await service.run(session, 'Fits')).at(-1).stop_reason).to.equal('end_turn');
   });
 
-  it('holds the messages behind a turn that it has stopped, until one is released', async () => {
+  it('the budget of a session holds the messages behind a turn that it has stopped, until one is released', async () => {
     service.model.on(/Ask/, message([toolUse('ask')], tokens(300)));
     service.model.on(/Second/, message([text('done')], tokens(2)));
     const ask = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };

@@ -31,7 +31,7 @@ describe('a turn that is continued', () => {
   const session = async (id: string) => (await service.api('GET', `/v1/sessions/${id}`)).body;
   const lastRequest = (): string => JSON.stringify(service.model.requests.at(-1)!.body.messages);
 
-  it('goes on after its last step, and calls no tool again', async () => {
+  it('a turn that is continued goes on after its last step, and calls no tool again', async () => {
     service.model.reply([text('I buy it.'), toolUse('mcp__shop__buy')], failure('invalid_request_error'));
     const sessionId = await service.session({ mcp_servers: [registered.id], thinking_enabled: false });
     const turnId = await service.send(sessionId, 'Buy a lamp');
@@ -50,7 +50,7 @@ describe('a turn that is continued', () => {
     expect(await session(sessionId)).to.include({ continuable: false, status: 'COMPLETE' });
   });
 
-  it('can be continued again, and the next message sees all of it', async () => {
+  it('a turn that is continued can be continued again, and the next message sees all of it', async () => {
     service.model.reply(
       [toolUse('mcp__shop__buy')],
       failure('invalid_request_error'),
@@ -69,7 +69,7 @@ describe('a turn that is continued', () => {
     expect(calls).to.equal(1);
   });
 
-  it('states that the outcome of a call that was under way is unknown', async () => {
+  it('a turn that is continued states that the outcome of a call that was under way is unknown', async () => {
     let release = (): void => undefined;
     hold = new Promise((resolve) => (release = resolve));
     const begun = new Promise<void>((resolve) => (called = resolve));
@@ -87,7 +87,7 @@ describe('a turn that is continued', () => {
     expect(calls).to.equal(1);
   });
 
-  it('does not show the model its incomplete message', async () => {
+  it('a turn that is continued does not show the model its incomplete message', async () => {
     const { sessionId } = await streaming(service);
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
     await service.ended(sessionId);
@@ -97,7 +97,7 @@ describe('a turn that is continued', () => {
     expect(lastRequest()).to.include('Count').and.not.include('One two');
   });
 
-  it('is refused where there is nothing to continue', async () => {
+  it('a turn that is continued is refused where there is nothing to continue', async () => {
     const sessionId = await service.session();
     const reasonOf = async (): Promise<unknown> => {
       const { status, body } = await goOn(sessionId);
@@ -113,7 +113,7 @@ describe('a turn that is continued', () => {
     expect((await session(sessionId)).continuable).to.equal(false);
   });
 
-  it('goes before the messages that are held, and opens the queue', async () => {
+  it('a turn that is continued goes before the messages that are held, and opens the queue', async () => {
     const { sessionId } = await streaming(service);
     await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Held', when_running: 'queue' });
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);

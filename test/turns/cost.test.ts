@@ -24,7 +24,7 @@ describe('the cost of turns', () => {
   const turnOf = async (id: string) => (await service.api('GET', `/v1/sessions/${id}/turns`)).body.items[0];
   const usd = (amount: string) => ({ amount, currency: 'USD' });
 
-  it('is that of each kind of token, to the last digit, and adds up in the session', async () => {
+  it('the cost of turns is that of each kind of token, to the last digit, and adds up in the session', async () => {
     service.model.on(/Count/, message([text('done')], { usage: USAGE }));
     const session = await service.session();
     expect((await sessionOf(session)).cost).to.deep.equal(usd('0'));
@@ -37,7 +37,7 @@ describe('the cost of turns', () => {
     expect(items[0].cost).to.deep.equal(usd('0.04100614'));
   });
 
-  it('includes each step, and calls that failed after they had reported usage', async () => {
+  it('the cost of turns includes each step, and calls that failed after they had reported usage', async () => {
     service.model.on(
       /Break off/,
       message([toolUse('list_files')], { usage: USAGE }),
@@ -55,7 +55,7 @@ describe('the cost of turns', () => {
     expect((await sessionOf(session)).cost).to.deep.equal(end.usage_details.cost);
   });
 
-  it('has in a session what its finished calls cost, and not what one under way has reported', async () => {
+  it('the cost of turns has in a session what its finished calls cost, and not what one under way has reported', async () => {
     const gate = service.model.gate();
     service.model.on(
       /Under way/,
@@ -78,7 +78,7 @@ describe('the cost of turns', () => {
     expect((await sessionOf(session)).cost).to.deep.equal(usd('0.04100614'));
   });
 
-  it('is counted by model, failed calls included', async () => {
+  it('the cost of turns is counted by model, failed calls included', async () => {
     const counted = async (): Promise<number> => {
       const metrics = (await service.as(null)('GET', '/metrics')).body as string;
       const line = metrics
@@ -104,7 +104,7 @@ describe('the cost of turns', () => {
     expect((await counted()) - before).to.be.closeTo(Number(cost.amount), 1e-9);
   });
 
-  it('is estimated if the server reports no usage of a complete answer', async () => {
+  it('the cost of turns is estimated if the server reports no usage of a complete answer', async () => {
     const none = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     service.model.on(/Free/, message([text('長'.repeat(350))], { usage: none }));
     const session = await service.session({ thinking_enabled: false });
@@ -119,7 +119,7 @@ describe('the cost of turns', () => {
     expect(groups.find(({ group }: { group: string }) => group === session)).to.deep.include({ cost, ...end.usage });
   });
 
-  it('is 0 for a turn whose model answered no call', async () => {
+  it('the cost of turns is 0 for a turn whose model answered no call', async () => {
     service.model.on(/Refuse/, failure('invalid_request_error'));
     const session = await service.session();
     const end = (await service.run(session, 'Refuse')).at(-1);
@@ -129,7 +129,7 @@ describe('the cost of turns', () => {
 });
 
 describe('the cost of turns whose model gets another price', () => {
-  it('keeps the price of each call', async () => {
+  it('the cost of turns whose model gets another price keeps the price of each call', async () => {
     const database = await createTestDatabase();
     const usage = { ...USAGE, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const shown: unknown[] = [];
@@ -166,7 +166,7 @@ describe('the cost of turns of a model without a price', () => {
   before(async () => (service = await startTurnService()));
   after(() => service.close());
 
-  it('is null, in the turn and in the session', async () => {
+  it('the cost of turns of a model without a price is null, in the turn and in the session', async () => {
     const session = await service.session();
     expect((await service.api('GET', `/v1/sessions/${session}`)).body.cost).to.equal(null);
     const end = (await service.run(session, 'Hello')).at(-1);

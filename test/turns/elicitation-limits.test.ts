@@ -48,7 +48,7 @@ describe('the questions of a server', () => {
   type Refusal = { code: number; message: string };
   const refusalOf = (error: Refusal): string => `${error.code} ${error.message.replaceAll('MCP error -32602: ', '')}`;
 
-  it('are refused when they come if a person could not answer them, and never open', async () => {
+  it('the questions of a server are refused when they come if a person could not answer them, and never open', async () => {
     const questions = [
       form({ type: 'string', enum: ['x', 'x'] }),
       form({ type: 'string', enum: [] }),
@@ -80,7 +80,7 @@ describe('the questions of a server', () => {
     expect(types).to.not.include('agent.requires_action');
   });
 
-  it('show addresses as a browser opens them, with names that look like others in ASCII', async () => {
+  it('the questions of a server show addresses as a browser opens them, with names that look like others in ASCII', async () => {
     work = async ({ ask }) => JSON.stringify(await ask(page('HTTPS://\u0430pple.com:443/a/../b')));
     const sessionId = await start();
     const [action] = await requiredActions(service, sessionId);
@@ -89,7 +89,7 @@ describe('the questions of a server', () => {
     expect(await toolResult(sessionId)).to.deep.equal({ action: 'decline' });
   });
 
-  it('take at most 256 KiB while they are open, and 1 MiB in the life of a turn', async () => {
+  it('the questions of a server take at most 256 KiB while they are open, and 1 MiB in the life of a turn', async () => {
     work = async ({ ask }) => {
       const rounds: string[][] = [];
       for (let round = 0; round < 5; round += 1) {

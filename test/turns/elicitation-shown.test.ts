@@ -103,7 +103,7 @@ describe('a question of a server', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('is asked at once, beside a call that still runs', async () => {
+  it('a question of a server is asked at once, beside a call that still runs', async () => {
     let finish = (): void => undefined;
     const running = new Promise<void>((resolve) => (finish = resolve));
     slow = () => running.then(() => 'slow');
@@ -120,7 +120,7 @@ describe('a question of a server', () => {
     expect((await results()).map(({ content }) => content as string)).to.deep.equal(['decline', 'slow']);
   });
 
-  it('closes when its task goes on without an answer', async () => {
+  it('a question of a server closes when its task goes on without an answer', async () => {
     let [goOn, finish] = [(): void => undefined, (): void => undefined];
     const waiting = new Promise<void>((resolve) => (goOn = resolve));
     const finished = new Promise<void>((resolve) => (finish = resolve));

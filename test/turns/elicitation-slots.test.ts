@@ -42,7 +42,7 @@ describe('a call that waits for a person', () => {
     return (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result').content;
   };
 
-  it('holds no slot: others run their tools, and all go on when they are answered', async () => {
+  it('a call that waits for a person holds no slot: others run their tools, and all go on when they are answered', async () => {
     const worker = await service.startWorker();
     const waiting = [];
     for (let n = 0; n < 4; n += 1) waiting.push(await start('deploy'));
@@ -53,7 +53,7 @@ describe('a call that waits for a person', () => {
     await worker.close();
   });
 
-  it('is kept by a worker that drains, while others take the other work', async () => {
+  it('a call that waits for a person is kept by a worker that drains, while others take the other work', async () => {
     const worker = await service.startWorker({ shutdownGraceSeconds: 90 });
     const sessionId = await start('deploy');
     await requiredActions(service, sessionId);
@@ -66,7 +66,7 @@ describe('a call that waits for a person', () => {
     await next.close();
   });
 
-  it('ends with its worker when the grace is over, and its result says that a restart ended it', async () => {
+  it('a call that waits for a person ends with its worker when the grace is over, and its result says that a restart ended it', async () => {
     let isCancelled = false;
     work = async ({ ask, signal }) => {
       signal.addEventListener('abort', () => (isCancelled = true));

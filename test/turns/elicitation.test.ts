@@ -56,7 +56,7 @@ describe('a server that asks', () => {
   const toolResult = async (sessionId: string) =>
     (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
 
-  it('gets what the person fills in', async () => {
+  it('a server that asks gets what the person fills in', async () => {
     asks(FORM);
     const sessionId = await start();
     const [action] = await requiredActions(service, sessionId);
@@ -105,7 +105,7 @@ describe('a server that asks', () => {
     expect(other.body.error.details.state).to.equal('answered');
   });
 
-  it('refuses answers that do not fit', async () => {
+  it('a server that asks refuses answers that do not fit', async () => {
     asks(FORM);
     const sessionId = await start();
     const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
@@ -132,7 +132,7 @@ describe('a server that asks', () => {
     expect(JSON.parse((await toolResult(sessionId)).content)).to.include({ action: 'decline' });
   });
 
-  it('may ask the person to open an address, which the service does not open', async () => {
+  it('a server that asks may ask the person to open an address, which the service does not open', async () => {
     let visits = 0;
     const page = createServer(() => (visits += 1)).listen(0, '127.0.0.1');
     await once(page, 'listening');
@@ -151,7 +151,7 @@ describe('a server that asks', () => {
     expect(visits).to.equal(0);
   });
 
-  it('gets -32602 for questions beyond the limits, which are not asked', async () => {
+  it('a server that asks gets -32602 for questions beyond the limits, which are not asked', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 200 }, (_, n) => [`field_${n}`, { type: 'string', description: 'x'.repeat(200) }]),
     );
@@ -183,7 +183,7 @@ describe('a server that asks', () => {
     expect(events.filter(({ type }) => type === 'agent.requires_action')).to.deep.equal([]);
   });
 
-  it('has at most 20 open questions in a turn', async () => {
+  it('a server that asks has at most 20 open questions in a turn', async () => {
     work = async ({ ask }) => {
       const codes = await Promise.all(
         Array.from({ length: 21 }, () => ask(FORM).catch(({ code }: { code: number }) => code)),
@@ -201,7 +201,7 @@ describe('a server that asks', () => {
     expect((await toolResult(sessionId)).content).to.equal('1');
   });
 
-  it('has at most 100 questions in a turn, however soon they are answered', async () => {
+  it('a server that asks has at most 100 questions in a turn, however soon they are answered', async () => {
     work = async ({ ask }) => {
       const answers = [
         await ask(FORM),
@@ -230,7 +230,7 @@ describe('a server that asks', () => {
     ]);
   });
 
-  it('may withdraw its question', async () => {
+  it('a server that asks may withdraw its question', async () => {
     const stop = new AbortController();
     work = async ({ ask }) => {
       await ask(FORM, { signal: stop.signal }).catch(() => undefined);
@@ -257,7 +257,7 @@ describe('a server that asks', () => {
   });
 
   for (const tool of ['deploy', 'build']) {
-    it(`is offered to ask on every connection of a turn (${tool})`, async () => {
+    it(`a server that asks is offered to ask on every connection of a turn (${tool})`, async () => {
       const name = `fresh-${tool}`;
       const { status, body: fresh } = await service.api('POST', '/v1/mcp-servers', { name, url: `${mcp.url}?${tool}` });
       expect(status, JSON.stringify(fresh)).to.equal(201);
@@ -283,7 +283,7 @@ describe('a server that asks', () => {
     });
   }
 
-  it('gets an error when it asks, unless the session allows it', async () => {
+  it('a server that asks gets an error when it asks, unless the session allows it', async () => {
     work = async ({ ask }) =>
       ask(FORM).then(
         () => 'asked',
@@ -294,7 +294,7 @@ describe('a server that asks', () => {
     expect((await toolResult(sessionId)).content).to.equal('refused');
   });
 
-  it('is cancelled with the turn while it waits', async () => {
+  it('a server that asks is cancelled with the turn while it waits', async () => {
     asks(FORM);
     const sessionId = await start();
     const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
@@ -304,7 +304,7 @@ describe('a server that asks', () => {
     expect([status, body.error.details.state]).to.deep.equal([409, 'cancelled']);
   });
 
-  it('is cancelled with the turn while its task waits for the answer', async () => {
+  it('a server that asks is cancelled with the turn while its task waits for the answer', async () => {
     let taskId = '';
     workTask = async ({ id, update, ask }) => {
       taskId = id;
@@ -330,7 +330,7 @@ describe('a server that asks', () => {
     expect([status, body.error.details.state]).to.deep.equal([409, 'cancelled']);
   });
 
-  it('becomes an error result that shows the address which a person has to open first', async () => {
+  it('a server that asks becomes an error result that shows the address which a person has to open first', async () => {
     work = () => {
       throw Object.assign(new Error('Authorize first'), { code: -32042, data: { elicitations: [PAGE] } });
     };
@@ -342,7 +342,7 @@ describe('a server that asks', () => {
   });
 
   for (const question of [FORM, PAGE]) {
-    it(`may ask within a task (${question.mode})`, async () => {
+    it(`a server that asks may ask within a task (${question.mode})`, async () => {
       let answered: Promise<ElicitResult> | undefined;
       workTask = async ({ update, ask, end }) => {
         await update('input_required', 'Waiting for you');

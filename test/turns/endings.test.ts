@@ -146,7 +146,7 @@ describe('the time limit of a turn', () => {
   after(() => service.close());
   afterEach(() => service.model.reset());
 
-  it('fails with turn_timeout while the model streams; the session continues', async () => {
+  it('the time limit of a turn fails with turn_timeout while the model streams; the session continues', async () => {
     service.model.reply([text('Endless '), wait(600_000), text('never')]);
     const sessionId = await service.session();
     await service.send(sessionId, 'Go');
@@ -163,7 +163,7 @@ describe('the time limit of a turn', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('applies to a turn of many short steps', async () => {
+  it('the time limit of a turn applies to a turn of many short steps', async () => {
     service.model.script(() => [wait(400), thinking('.'), toolUse('list_files')]);
     const sessionId = await service.session();
     await service.send(sessionId, 'Go');

@@ -101,7 +101,7 @@ describe('long integers in a turn', () => {
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
   });
 
-  it('make two calls different: a person who denied one is asked about the other', async () => {
+  it('long integers in a turn make two calls different: a person who denied one is asked about the other', async () => {
     const { id, tool } = await register();
     const sessionId = await askingSession(id);
     const find = (digits: string, use: string) => message([toolUse(tool, `{"id":${digits}}`, { id: use })]);
@@ -116,7 +116,7 @@ describe('long integers in a turn', () => {
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
   });
 
-  it('are kept also when the model’s server sends the whole input at the start of the call', async () => {
+  it('long integers in a turn are kept also when the model’s server sends the whole input at the start of the call', async () => {
     const { calls, id, tool } = await register();
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     const early = `{"type":"tool_use","id":"toolu_1","name":"${tool}","input":{"where":[{"id":${ID}}]}}`;

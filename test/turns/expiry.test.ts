@@ -38,7 +38,7 @@ describe('a wait that ends by time', function () {
       ],
     });
 
-  it('reports to the model that the call expired, and continues', async () => {
+  it('a wait that ends by time reports to the model that the call expired, and continues', async () => {
     const uses = [toolUse('mcp__mail__send', {}, { id: 'toolu_1' }), toolUse('get_weather', {}, { id: 'toolu_2' })];
     service.model.on(/Go/, steps(uses, 'Done.'));
     const sessionId = await newSession();
@@ -70,7 +70,7 @@ describe('a wait that ends by time', function () {
     }
   });
 
-  it('asks again for a call that expired: it was not denied', async () => {
+  it('a wait that ends by time asks again for a call that expired: it was not denied', async () => {
     const use = (id: string) => toolUse('mcp__mail__send', { to: 'ada' }, { id });
     service.model.on(/Go/, steps(use('toolu_1'), use('toolu_2'), 'Done.'));
     const sessionId = await newSession();
@@ -85,7 +85,7 @@ describe('a wait that ends by time', function () {
     expect(mcp.calls).to.have.length(1);
   });
 
-  it('is found by operators: search attribute, current details, and no activity', async () => {
+  it('a wait that ends by time is found by operators: search attribute, current details, and no activity', async () => {
     service.model.on(/Go/, steps(toolUse('get_weather', {}, { id: 'toolu_1' }), 'Done.'));
     const sessionId = await newSession();
     const turnId = await service.send(sessionId, 'Go');

@@ -58,7 +58,7 @@ describe('the fallback models of a session', () => {
     ['limits the rate, and asks for a longer wait', failure('rate_limit_error', later), 'model_rate_limited'],
     ['keeps limiting the rate', failure('rate_limit_error'), 'model_rate_limited'],
   ] as [string, Reply, string][]) {
-    it(`are called when the model ${name}`, async () => {
+    it(`the fallback models of a session are called when the model ${name}`, async () => {
       own.on(/./, reply);
       const asked = own.requests.length;
       const id = await session();
@@ -77,7 +77,7 @@ describe('the fallback models of a session', () => {
     });
   }
 
-  it('are kept for the rest of the turn and not for the next one, and never get thinking of another model', async () => {
+  it('the fallback models of a session are kept for the rest of the turn and not for the next one, and never get thinking of another model', async () => {
     own.on(/Work/, message([thinking('secret plan'), toolUse('list_files')]), failure('invalid_request_error'));
     other.on(/Work/, message([thinking('other plan'), toolUse('list_files')]), message([text('done')]));
     own.on(/Again/, message([text('back')]));
@@ -98,7 +98,7 @@ describe('the fallback models of a session', () => {
     expect(items.map(({ group }: { group: string }) => group)).to.deep.equal(['other', 'own']);
   });
 
-  it('take the place of a server that nothing answers for', async () => {
+  it('the fallback models of a session take the place of a server that nothing answers for', async () => {
     const events = await service.run(await session({ model_id: 'away' }), 'Hello');
     expect(changeOf(events)).to.deep.include({ from: 'away', to: 'other', reason: 'model_error' });
   });
@@ -137,7 +137,7 @@ describe('the fallback models of a session', () => {
     for (const { message_id } of dropped) expect(history).to.not.contain(message_id);
   });
 
-  it('are called for a summary too', async () => {
+  it('the fallback models of a session are called for a summary too', async () => {
     own.on(/<transcript>/, failure('overloaded_error', final));
     other.on(/<transcript>/, 'SUMMARY');
     own.on(/^Long/, 'fine');
@@ -155,7 +155,7 @@ describe('the fallback models of a session', () => {
     expect(JSON.stringify(other.requests.at(-1)!.body.messages)).to.contain('SUMMARY');
   });
 
-  it('are not called after a refusal, nor for a request that is too long', async () => {
+  it('the fallback models of a session are not called after a refusal, nor for a request that is too long', async () => {
     own.on(/Refuse/, message([text('No.')], { stopReason: 'refusal' }));
     expect((await service.run(await session(), 'Refuse')).at(-1).stop_reason).to.equal('refusal');
     own.on(/Long/, failure('invalid_request_error', { message: 'prompt is too long: 9 tokens > 8 maximum' }));
@@ -164,7 +164,7 @@ describe('the fallback models of a session', () => {
     expect(events.at(-1).error.type).to.equal('context_too_long');
   });
 
-  it('leave the turn to fail when the last one fails', async () => {
+  it('the fallback models of a session leave the turn to fail when the last one fails', async () => {
     own.on(/Both/, failure('invalid_request_error'));
     other.on(/Both/, failure('invalid_request_error'));
     const events = await service.run(await session(), 'Both');
@@ -172,7 +172,7 @@ describe('the fallback models of a session', () => {
     expect(events.at(-1).error.type).to.equal('model_error');
   });
 
-  it('are called for a model that is gone from the catalogue', async () => {
+  it('the fallback models of a session are called for a model that is gone from the catalogue', async () => {
     const id = await session();
     await service.db.query(`UPDATE sessions SET model_id = 'gone' WHERE id = $1`, [id]);
     const events = await service.run(id, 'Hello');
@@ -186,7 +186,7 @@ describe('the fallback models of a session', () => {
     expect(changeOf(await service.run(second, 'Both gone'))).to.deep.include({ from: 'own', to: 'other' });
   });
 
-  it('are of the catalogue, unique, at most three, not the session’s own, and priced in a session with a budget', async () => {
+  it('the fallback models of a session are of the catalogue, unique, at most three, not the session’s own, and priced in a session with a budget', async () => {
     const create = (body: object) => service.api('POST', '/v1/sessions', { model_id: 'own', ...body });
     expect((await create({})).body.fallback_model_ids).to.deep.equal([]);
     const wrong = async (body: object) => (await create(body)).body.error;

@@ -16,7 +16,7 @@ describe('a turn with files', () => {
   /** The messages of the last request to the model. */
   const lastMessages = (): string => JSON.stringify(service.model.requests.at(-1)!.body.messages);
 
-  it('reads attachments and delivers a file that the user downloads without a key', async () => {
+  it('a turn with files reads attachments and delivers a file that the user downloads without a key', async () => {
     const table = await uploaded('table.csv', 'name,count\napples,3\n');
     const image = await uploaded('photo.png', PNG);
     const seen: string[] = [];
@@ -58,7 +58,7 @@ describe('a turn with files', () => {
     expect((await service.api('GET', `/v1/files/${file!.id}`)).status).to.equal(200);
   });
 
-  it('completes when its attachments are deleted or have the wrong type', async () => {
+  it('a turn with files completes when its attachments are deleted or have the wrong type', async () => {
     const gone = await uploaded('gone.png', PNG);
     const broken = await uploaded('broken.png', 'this is no image');
     const kept = await uploaded('kept.txt', 'kept');
@@ -77,7 +77,7 @@ describe('a turn with files', () => {
     expect(sent.files.map(({ id }: FileBody) => id)).to.deep.equal([gone.id, broken.id, kept.id]);
   });
 
-  it('reads the rest of a result that was too long', async () => {
+  it('a turn with files reads the rest of a result that was too long', async () => {
     const lines = Array.from({ length: 3000 }, (_, line) => `line ${line} ${'x'.repeat(40)}`);
     const long = await uploaded('long.txt', lines.join('\n'));
     service.model.on(/Read all/, ({ step }) => {

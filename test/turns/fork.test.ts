@@ -122,7 +122,7 @@ describe('a fork of a session', function () {
     skills.push((await service.api('POST', '/v1/skills', form)).body.id);
   });
 
-  it('gives the model what the original gave it, at every turn of a session with all that turns can have', async () => {
+  it('a fork of a session gives the model what the original gave it, at every turn of a session with all that turns can have', async () => {
     const original = await service.session({
       thinking_enabled: false,
       mcp_servers: [registered.id],
@@ -165,7 +165,7 @@ describe('a fork of a session', function () {
     expect(mcp.calls.filter(({ name }) => name === 'buy')).to.have.length(2);
   });
 
-  it('has the history of the original under new ids, and names where it comes from', async () => {
+  it('a fork of a session has the history of the original under new ids, and names where it comes from', async () => {
     const original = await service.session({ metadata: { team: 'red' } });
     await kinds.plain!(original, 'One');
     await kinds.tool!(original, 'Two');
@@ -192,7 +192,7 @@ describe('a fork of a session', function () {
     expect((await session(await service.session())).forked_from).to.equal(null);
   });
 
-  it('costs nothing for what was copied, and has the whole budget', async () => {
+  it('a fork of a session costs nothing for what was copied, and has the whole budget', async () => {
     const budget = { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' };
     const original = await service.session({ budget });
     await kinds.plain!(original, 'One');
@@ -213,7 +213,7 @@ describe('a fork of a session', function () {
     expect(again.forked_from.session_id).to.equal(copy.id);
   });
 
-  it('copies the ended turns while another one is open, and refuses the open one itself', async () => {
+  it('a fork of a session copies the ended turns while another one is open, and refuses the open one itself', async () => {
     const original = await service.session();
     await kinds.plain!(original, 'One');
     const { turnId, gate } = await streaming(service, { sessionId: original });
@@ -234,7 +234,7 @@ describe('a fork of a session', function () {
     await service.ended(original);
   });
 
-  it('leaves nothing behind when its transaction is lost in the middle, and happens once when it is sent again', async () => {
+  it('a fork of a session leaves nothing behind when its transaction is lost in the middle, and happens once when it is sent again', async () => {
     const original = await service.session();
     await kinds.plain!(original, 'One');
     const counts = async () =>
@@ -259,7 +259,7 @@ describe('a fork of a session', function () {
     expect([other.status, other.body.error.type]).to.deep.equal([422, 'idempotency_key_reused']);
   });
 
-  it('has every column of the rows that it copies, but those that are its own', async () => {
+  it('a fork of a session has every column of the rows that it copies, but those that are its own', async () => {
     const original = await service.session({ thinking_enabled: false, mcp_servers: [registered.id] });
     await kinds.tool!(original, 'One');
     await service.db.query(
@@ -286,7 +286,7 @@ describe('a fork of a session', function () {
     }
   });
 
-  it('is refused for turns that the session does not have, and for two places at once', async () => {
+  it('a fork of a session is refused for turns that the session does not have, and for two places at once', async () => {
     const [original, other] = [await service.session(), await service.session()];
     await kinds.plain!(other, 'One');
     const [turn] = await turnsOf(other);
@@ -300,7 +300,7 @@ describe('a fork of a session', function () {
     expect(without.status).to.equal(201);
   });
 
-  it('keeps what the original loses: a result that is stored apart outlives the session that made it', async () => {
+  it('a fork of a session keeps what the original loses: a result that is stored apart outlives the session that made it', async () => {
     const original = await service.session({ thinking_enabled: false, mcp_servers: [registered.id] });
     const before = found;
     found = 'A long line of text.\n'.repeat(6000);
@@ -321,7 +321,7 @@ describe('a fork of a session', function () {
     expect(events.find(({ type }) => type === 'agent.tool_result').content).to.include('A long line');
   });
 
-  it('has at most 20,000 events, and is whole or not there', async () => {
+  it('a fork of a session has at most 20,000 events, and is whole or not there', async () => {
     const original = await service.session();
     await insertEndedTurns(service.db, original, { count: MAX_FORKED_EVENTS / 200, results: 197 });
     const copy = await forked(original);
@@ -354,7 +354,7 @@ describe('a fork with another model', () => {
   });
   const fork = (id: string, body: object) => service.api('POST', `/v1/sessions/${id}/fork`, body);
 
-  it('can have another model, which its fallback models and its budget must fit', async () => {
+  it('a fork with another model can have another model, which its fallback models and its budget must fit', async () => {
     const budget = { max_cost: { amount: '5', currency: 'USD' }, on_reached: 'stop' };
     const original = await service.session({ model_id: 'own', fallback_model_ids: ['other'] });
     const limited = await service.session({ model_id: 'own', budget });

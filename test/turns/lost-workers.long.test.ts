@@ -51,7 +51,7 @@ describe('an activity that loses one worker after the other', () => {
     expect((await service.api('GET', `/v1/mcp-servers/${id}`)).body.last_connect_error).to.equal(message);
   });
 
-  it('does not send the call of a repeatable tool again: its outcome is unknown', async () => {
+  it('an activity that loses one worker after the other does not send the call of a repeatable tool again: its outcome is unknown', async () => {
     const { id, calls } = await register('look');
     const sessionId = await service.session({ mcp_servers: [id] });
     service.model.on(/look/, [toolUse('mcp__look__look')], 'done');
@@ -67,7 +67,7 @@ describe('an activity that loses one worker after the other', () => {
     expect(calls()).to.equal(MAX_LOST_WORKERS);
   });
 
-  it('reports an unknown outcome of a call whose first attempt was sent', async () => {
+  it('an activity that loses one worker after the other reports an unknown outcome of a call whose first attempt was sent', async () => {
     const { id, refuse, calls } = await register('closed');
     const sessionId = await service.session({ mcp_servers: [id] });
     service.model.on(/closed/, [toolUse('mcp__closed__look')], 'done');
@@ -80,7 +80,7 @@ describe('an activity that loses one worker after the other', () => {
     expect(result!.content).to.match(/HTTP 401.*Its outcome is unknown/);
   });
 
-  it('ends the turn when it is a model call; continued, it does nothing a second time', async () => {
+  it('an activity that loses one worker after the other ends the turn when it is a model call; continued, it does nothing a second time', async () => {
     const server = await servers.start({ tools: [{ name: 'buy', run: () => 'bought a lamp' }] });
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: server.url });
     const gate = service.model.gate();
@@ -103,7 +103,7 @@ describe('an activity that loses one worker after the other', () => {
     expect(server.calls).to.have.length(1);
   });
 
-  it('counts no attempt that was handed over by a deploy', async () => {
+  it('an activity that loses one worker after the other counts no attempt that was handed over by a deploy', async () => {
     const gate = service.model.gate();
     const late = text('late', { before: { 0: wait(gate) } });
     service.model.on(/deploy/, late, late, late);

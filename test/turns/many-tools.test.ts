@@ -69,7 +69,7 @@ describe('the tools of a turn that are too many to show', () => {
   const REFUND = 'mcp__stripe-postgres__create_refund';
   const BUILT_IN = ['list_files', 'read_file', 'deliver_file', 'search_tools'];
 
-  it('are found by search_tools, called by their names, and stay for the session in the order of finding', async () => {
+  it('the tools of a turn that are too many to show are found by search_tools, called by their names, and stay for the session in the order of finding', async () => {
     service.model.reply(
       search('create github issue', { limit: 1 }),
       [toolUse(ISSUE, { owner: 'a', title: 'Broken' })],
@@ -101,7 +101,7 @@ describe('the tools of a turn that are too many to show', () => {
     expect(toolsOf(-1)).to.deep.equal([...BUILT_IN, ISSUE, REFUND]);
   });
 
-  it('says so when no tool is found, and refuses a search without a query', async () => {
+  it('the tools of a turn that are too many to show says so when no tool is found, and refuses a search without a query', async () => {
     service.model.reply(search('zzz'), search(''), search('issue', { limit: 21 }), 'None.');
     const events = await service.run(await session(), 'Look');
     const results = events.filter(({ type }) => type === 'agent.tool_result');
@@ -113,7 +113,7 @@ describe('the tools of a turn that are too many to show', () => {
     expect(toolsOf(-1)).to.deep.equal(BUILT_IN);
   });
 
-  it('run when they are called without a search, and count as found; approvals are asked for as ever', async () => {
+  it('the tools of a turn that are too many to show run when they are called without a search, and count as found; approvals are asked for as ever', async () => {
     service.model.reply([toolUse(ISSUE, { owner: 'a' })], 'Done.');
     const asks = { default_config: { permission_policy: { type: 'always_ask' } } };
     const id = await session({ tools: [toolset('github', asks)] });
@@ -132,7 +132,7 @@ describe('the tools of a turn that are too many to show', () => {
     expect(toolsOf(-1)).to.deep.equal([...BUILT_IN, ISSUE]);
   });
 
-  it('come before give_output', async () => {
+  it('the tools of a turn that are too many to show come before give_output', async () => {
     service.model.reply(search('create_issue', { limit: 1 }), [toolUse('give_output', { a: 1 })]);
     const id = await session();
     await service.send(id, 'Report it', { output_schema: { type: 'object' } });
@@ -140,7 +140,7 @@ describe('the tools of a turn that are too many to show', () => {
     expect(toolsOf(-1)).to.deep.equal([...BUILT_IN, ISSUE, 'give_output']);
   });
 
-  it('are those that allowed_tools leaves', async () => {
+  it('the tools of a turn that are too many to show are those that allowed_tools leaves', async () => {
     const { id } = byName('stripe');
     expect((await service.api('PATCH', `/v1/mcp-servers/${id}`, { allowed_tools: ['get_refund'] })).status).to.equal(
       200,
@@ -151,7 +151,7 @@ describe('the tools of a turn that are too many to show', () => {
     await service.api('PATCH', `/v1/mcp-servers/${id}`, { allowed_tools: null });
   });
 
-  it('are kept by a turn that goes on', async () => {
+  it('the tools of a turn that are too many to show are kept by a turn that goes on', async () => {
     const gate = service.model.gate();
     service.model.reply(search('create_issue', { limit: 1 }), [text('Slow'), { kind: 'wait', for: gate }]);
     const id = await session();
@@ -165,7 +165,7 @@ describe('the tools of a turn that are too many to show', () => {
     expect(toolsOf(-1)).to.deep.equal([...BUILT_IN, ISSUE]);
   });
 
-  it('fail the turn with a message that names the tools and their server, where they are never deferred', async () => {
+  it('the tools of a turn that are too many to show fail the turn with a message that names the tools and their server, where they are never deferred', async () => {
     const tools = servers.list.map(({ name }) => toolset(name.split('-')[0]!, { defer: 'never' }));
     const id = await session({ tools });
     await service.send(id, 'Hello');
@@ -177,7 +177,7 @@ describe('the tools of a turn that are too many to show', () => {
     expect(service.model.requests).to.have.length(0);
   });
 
-  it('are shown at once where they are few, unless the session has them deferred', async () => {
+  it('the tools of a turn that are too many to show are shown at once where they are few, unless the session has them deferred', async () => {
     const one = [byName('slack').id];
     service.model.reply('Hello.', message([text('Hello.')]));
     await service.run(
@@ -221,7 +221,7 @@ describe('the tools of a turn that falls back to a model with a smaller window',
     return { models: [entry('large', 1_000_000), entry('small', 60_000)], config };
   });
 
-  it('are deferred from there on, without the one that the turn has called', async () => {
+  it('the tools of a turn that falls back to a model with a smaller window are deferred from there on, without the one that the turn has called', async () => {
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'github', url: mcp.url });
     const called = 'mcp__github__create_issue';
     models.large.reply([toolUse(called, { owner: 'a' })], failure('overloaded_error'), failure('overloaded_error'));

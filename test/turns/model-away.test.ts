@@ -25,7 +25,7 @@ describe('a turn whose model is away', () => {
   const sinceFirst = () =>
     service.model.requests.map(({ receivedAt }) => receivedAt - service.model.requests[0]!.receivedAt);
 
-  it('tries by time: with growing pauses, a last time at the end, and then fails', async () => {
+  it('a turn whose model is away tries by time: with growing pauses, a last time at the end, and then fails', async () => {
     service.model.script(() => failure('overloaded_error', { message: 'Come back on Monday' }));
     const { sessionId, turnId, stream } = await begin();
     await untilAttempt(stream, 2);
@@ -61,7 +61,7 @@ describe('a turn whose model is away', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('completes once the model is back, whatever was wrong', async () => {
+  it('a turn whose model is away completes once the model is back, whatever was wrong', async () => {
     service.model.reply(
       http(503, 'away', { 'content-type': 'text/plain', 'retry-after-ms': '1' }),
       failure('rate_limit_error', { headers: { 'retry-after-ms': '1' } }),
@@ -78,7 +78,7 @@ describe('a turn whose model is away', () => {
     ]);
   });
 
-  it('fails at once when the model asks for more time than is left', async () => {
+  it('a turn whose model is away fails at once when the model asks for more time than is left', async () => {
     service.model.script(() => busyFor(60_000));
     const { stream } = await begin();
     await stream.ended;
@@ -87,7 +87,7 @@ describe('a turn whose model is away', () => {
     expect(retries(stream)).to.deep.equal([]);
   });
 
-  it('has the time anew for each call', async () => {
+  it('a turn whose model is away has the time anew for each call', async () => {
     const twice = [busyFor(2000), busyFor(2000)];
     service.model.reply(...twice, toolUse('list_files'), ...twice, toolUse('list_files'), 'Done.');
     const { stream } = await begin();
@@ -96,7 +96,7 @@ describe('a turn whose model is away', () => {
     expect(retries(stream).map(({ data }) => data.attempt as number)).to.deep.equal([1, 2, 1, 2]);
   });
 
-  it('has no time anew when a message steers the turn between two attempts', async () => {
+  it('a turn whose model is away has no time anew when a message steers the turn between two attempts', async () => {
     service.model.script(() => busyFor(1500));
     const { sessionId, turnId, stream } = await begin();
     const steer = (content: string) => service.send(sessionId, content, { when_running: 'steer' });
@@ -116,7 +116,7 @@ describe('a turn whose model is away', () => {
     ]);
   });
 
-  it('holds no slot of a worker while it waits', async () => {
+  it('a turn whose model is away holds no slot of a worker while it waits', async () => {
     service.model.reply(busyFor(2500));
     const { sessionId, stream } = await begin();
     await untilAttempt(stream, 1);

@@ -58,7 +58,7 @@ describe('a model call that fails', () => {
     expect(end.usage_details.model_calls).to.equal(2);
   });
 
-  it('is logged with its status and cause, without the message of the API', async () => {
+  it('a model call that fails is logged with its status and cause, without the message of the API', async () => {
     const lines: Record<string, unknown>[] = [];
     const stop = onLogLine((line) => void (line.message === 'a model call failed' && lines.push(line)));
     const overloaded = { message: 'Quoted content', headers: { ...soon, 'request-id': 'req_of_the_model' } };
@@ -94,7 +94,7 @@ describe('a model call that fails', () => {
     'calling a tool with a list': message([toolUse('list_files', '[1, 2]')]),
     garbled: message([text('Begun'), raw('event: content_block_delta\ndata: {{{\n\n'), text('more')]),
   })) {
-    it(`is tried again: ${what}`, async () => {
+    it(`a model call that fails is tried again: ${what}`, async () => {
       service.model.reply(reply, 'Fine now.');
       const { end, events } = await run();
       expect(end).to.include({ type: 'turn.completed' });
@@ -104,7 +104,7 @@ describe('a model call that fails', () => {
     });
   }
 
-  it('counts an invalid answer as a failure', async () => {
+  it('a model call that fails counts an invalid answer as a failure', async () => {
     service.model.script(() => message([text('Begun'), raw('event: content_block_delta\ndata: {"secret": {{{\n\n')]));
     const { end } = await run();
     expect(service.model.requests.length).to.be.at.least(2);
@@ -115,14 +115,14 @@ describe('a model call that fails', () => {
     });
   });
 
-  it("waits as long as the model's API asks", async () => {
+  it("a model call that fails waits as long as the model's API asks", async () => {
     service.model.reply(failure('rate_limit_error', { headers: { 'retry-after': '2' } }), 'ok');
     await run();
     const [first, second] = service.model.requests;
     expect(second!.receivedAt - first!.receivedAt).to.be.within(1950, 5000);
   });
 
-  it('ends the turn with the last error message; the session continues', async () => {
+  it('a model call that fails ends the turn with the last error message; the session continues', async () => {
     service.model.script(() => failure('overloaded_error', { message: 'Come back on Monday' }));
     const { sessionId, end } = await run();
     expect(end.type).to.equal('turn.failed');
@@ -140,12 +140,12 @@ describe('a model call that fails', () => {
     expect(service.model.refused).to.be.empty;
   });
 
-  it('is model_rate_limited after nothing but 429', async () => {
+  it('a model call that fails is model_rate_limited after nothing but 429', async () => {
     service.model.script(() => failure('rate_limit_error', { headers: { 'retry-after': '1' } }));
     expect((await run()).end.error).to.deep.include({ type: 'model_rate_limited', retryable: true });
   });
 
-  it("is not retried when the API rejects the request, and keeps the API's message", async () => {
+  it("a model call that fails is not retried when the API rejects the request, and keeps the API's message", async () => {
     service.model.reply(failure('invalid_request_error', { message: 'tools.3: no such thing' }));
     const { end } = await run();
     expect(service.model.requests).to.have.length(1);
@@ -153,13 +153,13 @@ describe('a model call that fails', () => {
     expect(end.error.message).to.include('tools.3: no such thing').and.include('400');
   });
 
-  it('follows x-should-retry', async () => {
+  it('a model call that fails follows x-should-retry', async () => {
     service.model.reply(failure('api_error', { headers: { 'x-should-retry': 'false' } }));
     expect((await run()).end).to.include({ type: 'turn.failed' });
     expect(service.model.requests).to.have.length(1);
   });
 
-  it('stores the partial text of the last attempt, but not its partial thinking', async () => {
+  it('a model call that fails stores the partial text of the last attempt, but not its partial thinking', async () => {
     service.model.script(() =>
       message([thinking('Hm, let me'), text('I will now '), streamError('invalid_request_error', 'No more.')]),
     );
@@ -170,7 +170,7 @@ describe('a model call that fails', () => {
     expect(end.usage.input_tokens).to.be.greaterThan(0);
   });
 
-  it('reports the failure that ended the turn, not an earlier one', async () => {
+  it('a model call that fails reports the failure that ended the turn, not an earlier one', async () => {
     service.model.reply(
       failure('overloaded_error', { message: 'for a moment', headers: soon }),
       toolUse('list_files'),
@@ -181,7 +181,7 @@ describe('a model call that fails', () => {
     expect(end.error.message).to.not.include('moment');
   });
 
-  it('fails with a useful message when the model is no longer in the catalogue', async () => {
+  it('a model call that fails fails with a useful message when the model is no longer in the catalogue', async () => {
     const sessionId = await service.session();
     await service.db.query(`UPDATE sessions SET model_id = 'gone-model' WHERE id = $1`, [sessionId]);
     await service.send(sessionId, 'Go');

@@ -15,7 +15,7 @@ describe('a model server that repeats its key', () => {
     await service.close();
   });
 
-  it('does not get its key into an event, a table or the stream', async () => {
+  it('a model server that repeats its key does not get its key into an event, a table or the stream', async () => {
     // Cut at 500 characters, the second one would be half a key.
     const message = `invalid x-api-key ${KEY} ${'x'.repeat(450)} ${KEY}`;
     const refusal = JSON.stringify({ type: 'error', error: { type: 'authentication_error', message } });
@@ -40,7 +40,7 @@ describe('a model server that repeats its key', () => {
       .and.not.contain('sk-scripted');
   });
 
-  it('is replaced in the text and the tool calls of an answer, too', async () => {
+  it('a model server that repeats its key is replaced in the text and the tool calls of an answer, too', async () => {
     const said = [...`The key is ${KEY}.`];
     const call = toolUse(`ask_${KEY}`, JSON.stringify({ [KEY]: [KEY] }).replaceAll('k', '\\u006b'));
     service.model.reply(message([thinking(said), text(said), call]), 'Done.');

@@ -37,7 +37,7 @@ describe('a turn that waits in the second run of an older build', () => {
     await runIdsOf(client, turnId, 2);
   };
 
-  it('ends when the calls are answered, after its step in a third run', async () => {
+  it('a turn that waits in the second run of an older build ends when the calls are answered, after its step in a third run', async () => {
     const uses = (id: string) => toolUse('get_weather', {}, { id });
     service.model.on(/Go/, steps([toolUse('list_files'), uses('toolu_1'), uses('toolu_2')], 'Done.'));
     const worker = await service.startWorker();
@@ -59,7 +59,7 @@ describe('a turn that waits in the second run of an older build', () => {
     expect(service.model.requests).to.have.length(2);
   });
 
-  it('ends when its budget is raised, in the same run', async () => {
+  it('a turn that waits in the second run of an older build ends when its budget is raised, in the same run', async () => {
     service.model.on(/Spend/, steps(message([text('done')], tokens(2))));
     const worker = await service.startWorker();
     const sessionId = await service.session({ budget: budget('0.1', 'pause'), thinking_enabled: false });

@@ -48,7 +48,7 @@ describe('the output of a turn by a schema', () => {
   const lastOf = (index: number): { type: string; text?: string; content?: { text: string }[]; is_error?: boolean }[] =>
     service.model.requests.at(index)!.body.messages.at(-1)!.content as never;
 
-  it('is the value of give_output, the last tool, and makes no events of a call', async () => {
+  it('the output of a turn by a schema is the value of give_output, the last tool, and makes no events of a call', async () => {
     const { id, end, events, types, turn } = await run([[text('Two are late.'), toolUse('give_output', VALUE)]]);
     expect(types).to.deep.equal(['user.message', 'agent.message', 'turn.completed']);
     expect(events[0].output_schema).to.deep.equal(SCHEMA);
@@ -65,7 +65,7 @@ describe('the output of a turn by a schema', () => {
     expect(JSON.stringify(system)).to.contain('End this turn with a call of give_output');
   });
 
-  it('is no part of a turn without a schema, and later turns see what was given', async () => {
+  it('the output of a turn by a schema is no part of a turn without a schema, and later turns see what was given', async () => {
     const { id } = await run([give()]);
     service.model.reply('Done.');
     const events = await service.run(id, 'And now?');
@@ -77,7 +77,7 @@ describe('the output of a turn by a schema', () => {
     expect(JSON.stringify(messages)).to.contain('"input":{"late":[4711,4712]}').and.to.contain('Accepted.');
   });
 
-  it('keeps the digits of its numbers', async () => {
+  it('the output of a turn by a schema keeps the digits of its numbers', async () => {
     const schema = { type: 'object', properties: { id: { type: 'integer' } } };
     service.model.reply([{ ...toolUse('give_output', {}), source: '{"id":1189238471982374913}' } as never]);
     const id = await service.session();
@@ -92,7 +92,7 @@ describe('the output of a turn by a schema', () => {
     }
   });
 
-  it('is repaired twice: the model gets the errors of a wrong value, and a reminder after an end without one', async () => {
+  it('the output of a turn by a schema is repaired twice: the model gets the errors of a wrong value, and a reminder after an end without one', async () => {
     const { end, types } = await run([give(WRONG), 'They are late.', give()]);
     expect(types).to.deep.equal(['user.message', 'agent.message', 'turn.completed']);
     expect(end).to.deep.include({ stop_reason: 'end_turn', output: VALUE });
@@ -102,7 +102,7 @@ describe('the output of a turn by a schema', () => {
     expect(lastOf(-1).at(-1)!.text).to.contain('call give_output');
   });
 
-  it('ends as output_invalid after the third answer that gives none', async () => {
+  it('the output of a turn by a schema ends as output_invalid after the third answer that gives none', async () => {
     for (const replies of [
       [give(WRONG), give({}), give(WRONG)],
       ['One.', 'Two.', 'Three.'],
@@ -116,7 +116,7 @@ describe('the output of a turn by a schema', () => {
     }
   });
 
-  it('is not taken beside other calls, which run, and that does not count', async () => {
+  it('the output of a turn by a schema is not taken beside other calls, which run, and that does not count', async () => {
     const beside: Reply = [toolUse('give_output', VALUE), toolUse('list_files')];
     const { end, types } = await run([
       beside,
@@ -133,7 +133,7 @@ describe('the output of a turn by a schema', () => {
     expect(results[1]!.content[0]!.text).not.to.match(/alone/);
   });
 
-  it('waits beside a call that needs an approval', async () => {
+  it('the output of a turn by a schema waits beside a call that needs an approval', async () => {
     const ask = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
     const session = await service.session({ tools: [ask] });
     service.model.reply([toolUse('give_output', VALUE), toolUse('ask', {}, {})], give());
@@ -148,7 +148,7 @@ describe('the output of a turn by a schema', () => {
     expect(await service.ended(session)).to.deep.include({ stop_reason: 'end_turn', output: VALUE });
   });
 
-  it('is null after a refusal, a cut answer, a failure and a cancel', async () => {
+  it('the output of a turn by a schema is null after a refusal, a cut answer, a failure and a cancel', async () => {
     for (const stopReason of ['refusal', 'max_tokens'] as const) {
       const { end, turn } = await run([message(text('No.'), { stopReason })]);
       const expected = stopReason === 'refusal' ? 'refusal' : 'max_output_tokens';
@@ -173,7 +173,7 @@ describe('the output of a turn by a schema', () => {
     expect((await turnOf(id, body.turn_id)).output).to.deep.equal(VALUE);
   });
 
-  it('is null when the budget is reached, also in a turn that continues', async () => {
+  it('the output of a turn by a schema is null when the budget is reached, also in a turn that continues', async () => {
     const session = await service.session({ budget: budget('0.5', 'stop'), thinking_enabled: false });
     service.model.reply(message([toolUse('list_files')], tokens(300)));
     const { body } = await post(session);
@@ -185,7 +185,7 @@ describe('the output of a turn by a schema', () => {
     expect((await service.run(plain, 'Hello')).at(-1)).not.to.have.property('output');
   });
 
-  it('is given by a message that waits in the queue, and refused for one that steers', async () => {
+  it('the output of a turn by a schema is given by a message that waits in the queue, and refused for one that steers', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Slow'), { kind: 'wait', for: gate }], give());
     const id = await service.session();
@@ -204,7 +204,7 @@ describe('the output of a turn by a schema', () => {
     expect(await service.ended(id)).to.deep.include({ stop_reason: 'end_turn', output: VALUE });
   });
 
-  it('is refused with 422 where the schema is too large, broken or slow', async () => {
+  it('the output of a turn by a schema is refused with 422 where the schema is too large, broken or slow', async () => {
     const id = await service.session();
     const deep = (levels: number): object =>
       levels === 0
@@ -238,7 +238,7 @@ describe('the output of a turn by a schema', () => {
     expect((await service.history(id)).length).to.equal(0);
   });
 
-  it('does not run for ever where a pattern does: the value is wrong', async () => {
+  it('the output of a turn by a schema does not run for ever where a pattern does: the value is wrong', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: ['a'] };
     const slow = give({ a: `${'a'.repeat(60)}!` });
     const { end } = await run([slow, slow, slow], { more: { output_schema: schema } });
@@ -246,14 +246,14 @@ describe('the output of a turn by a schema', () => {
     expect(lastOf(-1)[0]!.content![0]!.text).to.match(/takes longer than 100 ms/);
   });
 
-  it('sets no more breakpoints of the prompt cache than the API allows, with an instruction', async () => {
+  it('the output of a turn by a schema sets no more breakpoints of the prompt cache than the API allows, with an instruction', async () => {
     const session = await service.session({ instruction: 'Be brief.' });
     await run([give(WRONG), 'One.', give()], { session });
     const marked = JSON.stringify(service.model.requests.at(-1)!.body).match(/"cache_control"/g);
     expect(marked!.length).to.be.within(3, 4);
   });
 
-  it('is a name that custom tools cannot have', async () => {
+  it('the output of a turn by a schema is a name that custom tools cannot have', async () => {
     const tool = { type: 'custom', name: 'give_output', description: '', input_schema: { type: 'object' } };
     const { status, body } = await service.api('POST', '/v1/sessions', { model_id: 'scripted', tools: [tool] });
     expect([status, body.error.details.errors[0].path]).to.deep.equal([422, '/tools/0/name']);
@@ -267,7 +267,7 @@ describe('the output of a turn at its last step', () => {
   });
   expectAcceptedRequests(service);
 
-  it('is taken if it is valid; else the turn ends as max_steps', async () => {
+  it('the output of a turn at its last step is taken if it is valid; else the turn ends as max_steps', async () => {
     const run = async (...replies: Reply[]) => {
       service.model.reply(...replies);
       const id = await service.session();
@@ -280,7 +280,7 @@ describe('the output of a turn at its last step', () => {
     }
   });
 
-  it('has at most 256 KiB', async () => {
+  it('the output of a turn at its last step has at most 256 KiB', async () => {
     const schema = { type: 'object', properties: { a: { type: 'string' } } };
     const fits = { a: 'x'.repeat(256 * 1024 - 8) };
     service.model.reply(give({ a: `${fits.a}x` }), give(fits));
@@ -300,7 +300,7 @@ describe('the output of a turn that more than its own model works on', () => {
   );
   expectAcceptedRequests(service);
 
-  it('is given after a person has allowed a call', async () => {
+  it('the output of a turn that more than its own model works on is given after a person has allowed a call', async () => {
     const ask = { permission_policy: { type: 'always_ask' } };
     const id = await service.session({
       mcp_servers: [registered.id],
@@ -313,7 +313,7 @@ describe('the output of a turn that more than its own model works on', () => {
     expect(await service.ended(id)).to.deep.include({ stop_reason: 'end_turn', output: VALUE });
   });
 
-  it('is given in a session whose older turns are summarised', async () => {
+  it('the output of a turn that more than its own model works on is given in a session whose older turns are summarised', async () => {
     service.model.on(/<transcript>/, () => text('SUMMARY'));
     const id = await service.session({ mcp_servers: [registered.id], thinking_enabled: false });
     const types = async () => (await service.history(id)).map(({ type }) => type as string);
@@ -344,7 +344,7 @@ describe('the output of a turn whose model fails', () => {
     await Promise.all([own.close(), other.close()]);
   });
 
-  it('is given by the fallback model, which counts the wrong values of the first one', async () => {
+  it('the output of a turn whose model fails is given by the fallback model, which counts the wrong values of the first one', async () => {
     own.reply(give(WRONG), failure('invalid_request_error'));
     other.reply(give(WRONG), give());
     const id = await service.session({ model_id: 'own', fallback_model_ids: ['other'], thinking_enabled: false });

@@ -45,7 +45,7 @@ describe('a turn with a person in the loop', function () {
   const toldAtStep = (step: number): string =>
     JSON.stringify(service.model.requests.find((request) => request.step === step)!.body.messages.at(-1));
 
-  it('runs a call that a person allowed, and lists the open calls for the client', async () => {
+  it('a turn with a person in the loop runs a call that a person allowed, and lists the open calls for the client', async () => {
     const { sessionId, turnId, actions } = await waitingTurn([use('mcp__mail__send', 'toolu_1', { to: 'ada' })]);
     const [{ expires_at, ...action }] = actions;
     expect(action).to.deep.equal({
@@ -85,7 +85,7 @@ describe('a turn with a person in the loop', function () {
     expect((await service.api('GET', `/v1/sessions/${sessionId}`)).body.required_actions).to.deep.equal([]);
   });
 
-  it('gives the model what the client’s tool returned; the client’s event alone closes the call', async () => {
+  it('a turn with a person in the loop gives the model what the client’s tool returned; the client’s event alone closes the call', async () => {
     const { sessionId, actions } = await waitingTurn([use('get_weather', 'toolu_1', { city: 'Rome' })]);
     expect(actions[0]).to.deep.include({ type: 'custom_tool_result', name: 'get_weather', input: { city: 'Rome' } });
     const { body } = await answer(sessionId, customResult('toolu_1', 'It rains.'));
@@ -107,14 +107,14 @@ describe('a turn with a person in the loop', function () {
     expect(offered.at(-1)).to.equal('get_weather');
   });
 
-  it('passes an error of the client’s tool to the model', async () => {
+  it('a turn with a person in the loop passes an error of the client’s tool to the model', async () => {
     const { sessionId } = await waitingTurn([use('get_weather', 'toolu_1')]);
     await answer(sessionId, customResult('toolu_1', 'No network.', true));
     await service.ended(sessionId);
     expect(toldAtStep(1)).to.include('No network.').and.include('"is_error":true');
   });
 
-  it('stores a long result whole, and shortens it for the model', async () => {
+  it('a turn with a person in the loop stores a long result whole, and shortens it for the model', async () => {
     const content = 'ä'.repeat(100_000);
     const { sessionId } = await waitingTurn([use('get_weather', 'toolu_1')]);
     const { body } = await answer(sessionId, customResult('toolu_1', content));
@@ -123,7 +123,7 @@ describe('a turn with a person in the loop', function () {
     expect(toldAtStep(1).length).to.be.below(20_000);
   });
 
-  it('runs calls that need no answer first, then asks for all others in their order', async () => {
+  it('a turn with a person in the loop runs calls that need no answer first, then asks for all others in their order', async () => {
     const { sessionId, actions } = await waitingTurn(
       [
         use('mcp__mail__send', 'toolu_1', { n: 1 }),
@@ -159,7 +159,7 @@ describe('a turn with a person in the loop', function () {
     expect(mcp.calls.map(({ name }) => name)).to.deep.equal(['search', 'send', 'send']);
   });
 
-  it('runs an allowed call without waiting for the other answers', async () => {
+  it('a turn with a person in the loop runs an allowed call without waiting for the other answers', async () => {
     const { sessionId } = await waitingTurn([use('mcp__mail__send', 'toolu_1'), use('get_weather', 'toolu_2')]);
     await answer(sessionId, confirmation('toolu_1', 'allow'));
     const stream = await service.stream(sessionId);
@@ -171,7 +171,7 @@ describe('a turn with a person in the loop', function () {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('passes a denial and its reason to the model, and never asks for the same call again in the turn', async () => {
+  it('a turn with a person in the loop passes a denial and its reason to the model, and never asks for the same call again in the turn', async () => {
     const again = [
       use('mcp__mail__send', 'toolu_2', { b: [1, { d: 2 }], a: 1.0 }),
       use('mcp__mail__send', 'toolu_3', { a: 2, b: [] }),
@@ -211,7 +211,7 @@ describe('a turn with a person in the loop', function () {
     expect(mcp.calls).to.have.length(1);
   });
 
-  it('is counted: waiting turns, the age of the oldest question, answers by kind', async () => {
+  it('a turn with a person in the loop is counted: waiting turns, the age of the oldest question, answers by kind', async () => {
     const sample = (name: string): Promise<number> => sampleOf(service, name);
     const answers = 'required_actions_closed_total{answer="result"}';
     const before = (await sample(answers)) || 0;
@@ -228,7 +228,7 @@ describe('a turn with a person in the loop', function () {
     expect(await sample(answers)).to.equal(before + 1);
   });
 
-  it('blocks the session while it waits, and shows what it waits for', async () => {
+  it('a turn with a person in the loop blocks the session while it waits, and shows what it waits for', async () => {
     const { sessionId, actions } = await waitingTurn([use('get_weather', 'toolu_1')]);
     for (const [method, path, body] of [
       ['POST', '/messages', { content: 'Go on' }],
@@ -242,7 +242,7 @@ describe('a turn with a person in the loop', function () {
     await service.ended(sessionId);
   });
 
-  it('ends at once when it is cancelled, with its usage', async () => {
+  it('a turn with a person in the loop ends at once when it is cancelled, with its usage', async () => {
     const { sessionId } = await waitingTurn([use('get_weather', 'toolu_1')]);
     const before = performance.now();
     await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
@@ -261,7 +261,7 @@ describe('a turn with a person in the loop', function () {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('reports the time it waited apart from the other phases', async () => {
+  it('a turn with a person in the loop reports the time it waited apart from the other phases', async () => {
     const { sessionId } = await waitingTurn([use('mcp__mail__send', 'toolu_1')]);
     await new Promise((resolve) => setTimeout(resolve, 1500));
     await answer(sessionId, confirmation('toolu_1', 'allow'));
@@ -275,7 +275,7 @@ describe('a turn with a person in the loop', function () {
     expect((await service.ended(plain)).timing.waiting_ms).to.equal(null);
   });
 
-  it('does not wait for an answer at the last step of a turn', async () => {
+  it('a turn with a person in the loop does not wait for an answer at the last step of a turn', async () => {
     const short = await startTurnService({ config: { maxSteps: 1, mcpAllowedHosts: [mcp.host] } });
     short.model.on(/Go/, steps(use('get_weather', 'toolu_1')));
     const sessionId = await short.session({ tools: [customTool('get_weather')] });
@@ -287,7 +287,7 @@ describe('a turn with a person in the loop', function () {
     await short.close();
   });
 
-  it('shows permissions only in sessions with tools', async () => {
+  it('a turn with a person in the loop shows permissions only in sessions with tools', async () => {
     service.model.on(/Go/, steps(use('list_files', 'toolu_1'), 'Done.'));
     const sessionId = await service.session({});
     await service.send(sessionId, 'Go');

@@ -59,7 +59,7 @@ describe('turns with servers of the Python SDK', () => {
       .and.include('"city":"Rome"');
   });
 
-  it('show the address that a tool wants opened', async () => {
+  it('turns with servers of the Python SDK show the address that a tool wants opened', async () => {
     const sessionId = await start('shop__pay');
     const asked = await answer(sessionId, 'decline');
     expect(asked).to.include({ mode: 'url', url: 'https://pay.example.com/1' });
@@ -89,7 +89,7 @@ describe('turns with servers of the Python SDK', () => {
     });
   });
 
-  it('show the address that a task wants opened', async () => {
+  it('turns with servers of the Python SDK show the address that a task wants opened', async () => {
     const sessionId = await start('ops__build', { ask: 'url' });
     expect(await answer(sessionId, 'accept')).to.include({ mode: 'url', url: 'https://pay.example.com/1' });
     expect(JSON.parse((await result(sessionId)).content as string)).to.include({ action: 'accept' });

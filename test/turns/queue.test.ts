@@ -50,7 +50,7 @@ describe('messages that queue', () => {
     expect((await session(sessionId)).queue).to.deep.equal({ length: 0, state: 'open' });
   });
 
-  it('show no end between two turns', async () => {
+  it('messages that queue show no end between two turns', async () => {
     const { sessionId, gate } = await streaming(service);
     const next = await streaming(service, { sessionId, when_running: 'queue', content: 'Next', waits: true });
     const states = new Set<string>();
@@ -73,7 +73,7 @@ describe('messages that queue', () => {
     }
   });
 
-  it('are held after a cancel, and released', async () => {
+  it('messages that queue are held after a cancel, and released', async () => {
     const { sessionId } = await streaming(service);
     const { body } = await post(sessionId, 'Later');
     await cancel(sessionId);
@@ -85,7 +85,7 @@ describe('messages that queue', () => {
     expect((await release(sessionId)).body).to.deep.equal(await session(sessionId));
   });
 
-  it('are held after a failure; a message that does not queue runs first and opens the queue', async () => {
+  it('messages that queue are held after a failure; a message that does not queue runs first and opens the queue', async () => {
     for (const when_running of ['reject', 'steer']) {
       const { sessionId, gate } = await streaming(service, {
         content: 'Fail',
@@ -101,7 +101,7 @@ describe('messages that queue', () => {
     }
   });
 
-  it('are opened by one more that queues, which goes to the end', async () => {
+  it('messages that queue are opened by one more that queues, which goes to the end', async () => {
     const { sessionId } = await streaming(service);
     for (let n = 0; n < 20; n += 1) await post(sessionId, `Held ${n}`);
     await cancel(sessionId);
@@ -113,7 +113,7 @@ describe('messages that queue', () => {
     expect((await contentsOf(sessionId)).at(-1)).to.equal('Last');
   });
 
-  it('are at most 20, whoever sends them at once', async () => {
+  it('messages that queue are at most 20, whoever sends them at once', async () => {
     const { sessionId, gate } = await streaming(service);
     const answers = await Promise.all(Array.from({ length: 24 }, (_, n) => post(sessionId, `Message ${n}`)));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(20);
@@ -131,7 +131,7 @@ describe('messages that queue', () => {
     );
   });
 
-  it('are one turn at a time, when 20 are sent at once to an idle session', async () => {
+  it('messages that queue are one turn at a time, when 20 are sent at once to an idle session', async () => {
     const sessionId = await service.session();
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => post(sessionId, `Message ${n}`)));
     expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(201));
@@ -141,7 +141,7 @@ describe('messages that queue', () => {
     expect(messages.map(({ turn_id }) => turn_id).sort()).to.deep.equal(answers.map(({ body }) => body.turn_id).sort());
   });
 
-  it('can be withdrawn until they are delivered', async () => {
+  it('messages that queue can be withdrawn until they are delivered', async () => {
     const { sessionId, turnId, gate } = await streaming(service);
     const { body } = await post(sessionId, 'Withdrawn');
     const withdraw = (eventId: string) => service.api('DELETE', `/v1/sessions/${sessionId}/queue/${eventId}`);
@@ -157,7 +157,7 @@ describe('messages that queue', () => {
     expect(await contentsOf(sessionId)).to.deep.equal(['Count']);
   });
 
-  it('are listed page by page', async () => {
+  it('messages that queue are listed page by page', async () => {
     const { sessionId } = await streaming(service);
     const receipts = [];
     for (const [content, when_running] of [
@@ -176,7 +176,7 @@ describe('messages that queue', () => {
     expect((await list('nonsense')).body.error.type).to.equal('invalid_cursor');
   });
 
-  it('go with the session', async () => {
+  it('messages that queue go with the session', async () => {
     const { sessionId } = await streaming(service);
     await post(sessionId, 'Discarded');
     expect((await service.api('DELETE', `/v1/sessions/${sessionId}`)).body.error.type).to.equal('session_running');
@@ -185,7 +185,7 @@ describe('messages that queue', () => {
     expect(await service.db.query('SELECT FROM waiting_messages WHERE session_id = $1', [sessionId])).to.have.length(0);
   });
 
-  it('need no new place among the running turns of the project', async () => {
+  it('messages that queue need no new place among the running turns of the project', async () => {
     const api = service.as(await service.newKey({ project: 'narrow', maxRunningTurns: 1 }));
     const gate = service.model.gate();
     service.model.reply([text('One two', { before: { 1: wait(gate) } })]);

@@ -43,7 +43,7 @@ describe('a turn with a remote tool', () => {
     return { sessionId, name };
   };
 
-  it('offers a tool with more than 4,000 values in its schema as one that takes any object', async () => {
+  it('a turn with a remote tool offers a tool with more than 4,000 values in its schema as one that takes any object', async () => {
     // The schema, its type, `enum` and what is in it.
     const schema = (values: number) => ({
       type: 'object' as const,
@@ -67,7 +67,7 @@ describe('a turn with a remote tool', () => {
     reachedLimit('JSON values of an MCP tool’s schema: 4,000');
   });
 
-  it('is cancelled while the tool runs: the call is aborted, and the next request states it', async () => {
+  it('a turn with a remote tool is cancelled while the tool runs: the call is aborted, and the next request states it', async () => {
     const { sessionId, name } = await sessionWithTools();
     const started = new Promise<void>((resolve) => (called = resolve));
     service.model.on(/Hang/, steps([thinking('.'), toolUse(`mcp__${name}__hang`, {}, { id: 'toolu_hang' })]));
@@ -91,7 +91,7 @@ describe('a turn with a remote tool', () => {
     expect(service.model.refused).to.deep.equal([]);
   });
 
-  it('stores no messages, inputs, results, instruction, errors or credentials in Temporal', async () => {
+  it('a turn with a remote tool stores no messages, inputs, results, instruction, errors or credentials in Temporal', async () => {
     const { sessionId, name } = await sessionWithTools();
     const used = (tool: string) => toolUse(`mcp__${name}__${tool}`, { secret: `${MARK} input` });
     service.model.on(

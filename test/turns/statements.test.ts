@@ -78,18 +78,18 @@ describe('the round trips of a turn', () => {
     return common!;
   };
 
-  it('are at most twelve for one answer', async () => {
+  it('the round trips of a turn are at most twelve for one answer', async () => {
     const sent = await roundTripsOf([]);
     expect(sent.length, sent.join('\n')).to.be.at.most(12);
   });
 
-  it('are two more with an Idempotency-Key: one takes it, one stores the answer', async () => {
+  it('the round trips of a turn are two more with an Idempotency-Key: one takes it, one stores the answer', async () => {
     const one = await roundTripsOf([]);
     const keyed = await roundTripsOf([], {}, {}, true);
     expect(keyed.length - one.length, keyed.join('\n')).to.equal(2);
   });
 
-  it('are one read for a stream that opens, with all frames so far', async () => {
+  it('the round trips of a turn are one read for a stream that opens, with all frames so far', async () => {
     const { sessionId, gate } = await streaming(service);
     const other = await service.anotherApi();
     sent.length = 0;
@@ -101,7 +101,7 @@ describe('the round trips of a turn', () => {
     await stream.ended;
   });
 
-  it('are at most four more for a message that may wait and finds no open turn', async () => {
+  it('the round trips of a turn are at most four more for a message that may wait and finds no open turn', async () => {
     const one = await roundTripsOf([]);
     for (const when_running of ['queue', 'steer']) {
       const sent = await roundTripsOf([], {}, { when_running });
@@ -109,7 +109,7 @@ describe('the round trips of a turn', () => {
     }
   });
 
-  it('are at most seven for the answer to a message that waits', async () => {
+  it('the round trips of a turn are at most seven for the answer to a message that waits', async () => {
     for (const when_running of ['queue', 'steer']) {
       const { sessionId, gate } = await streaming(service);
       let common: string[] | undefined;
@@ -127,13 +127,13 @@ describe('the round trips of a turn', () => {
     }
   });
 
-  it('are at most seventeen more for a tool call and the model step after it', async () => {
+  it('the round trips of a turn are at most seventeen more for a tool call and the model step after it', async () => {
     const one = await roundTripsOf([]);
     const builtIn = await roundTripsOf([toolUse('list_files')]);
     expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(17);
   });
 
-  it('are at most seventeen more with a call of an MCP tool', async () => {
+  it('the round trips of a turn are at most seventeen more with a call of an MCP tool', async () => {
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'eyes', url: mcp.url });
     const session = { mcp_servers: [(body as { id: string }).id] };
     const one = await roundTripsOf([], session);
@@ -141,7 +141,7 @@ describe('the round trips of a turn', () => {
     expect(called.length - one.length, called.join('\n')).to.be.at.most(17);
   });
 
-  it('read of a conversation what came since the last call, in the turn and in the next one', async () => {
+  it('the round trips of a turn read of a conversation what came since the last call, in the turn and in the next one', async () => {
     const { body } = await service.api('GET', '/v1/mcp-servers');
     // oxlint-disable-next-line typescript/unbound-method -- applied to the cache it was called on
     const find = ConversationCache.prototype.find;

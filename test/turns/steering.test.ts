@@ -29,7 +29,7 @@ describe('messages that steer', () => {
     }
   };
 
-  it('are given to the next model call, after the results of the step under way, in order', async () => {
+  it('messages that steer are given to the next model call, after the results of the step under way, in order', async () => {
     const { sessionId, turnId, gate } = await streaming(service, { then: [toolUse('list_files')] });
     const receipts = [await steer(sessionId, 'Also in red'), await steer(sessionId, 'And large')];
     for (const { status, body } of receipts) {
@@ -66,7 +66,7 @@ describe('messages that steer', () => {
     ]);
   });
 
-  it('stay where they were delivered in the requests of later turns', async () => {
+  it('messages that steer stay where they were delivered in the requests of later turns', async () => {
     const { sessionId, gate } = await streaming(service, { then: [toolUse('list_files')] });
     await steer(sessionId, 'Also in red');
     service.model.reply('Done.', 'Again.');
@@ -133,7 +133,7 @@ describe('messages that steer', () => {
     ]);
   });
 
-  it('are held, first, when the turn is cancelled', async () => {
+  it('messages that steer are held, first, when the turn is cancelled', async () => {
     const { sessionId } = await streaming(service);
     await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Queued', when_running: 'queue' });
     await steer(sessionId, 'Stop that');
@@ -150,7 +150,7 @@ describe('messages that steer', () => {
     expect((await messages(sessionId)).map(({ content }) => content)).to.deep.equal(['Count', 'Stop that', 'Queued']);
   });
 
-  it('cannot change what the open turn has already', async () => {
+  it('messages that steer cannot change what the open turn has already', async () => {
     const { sessionId } = await streaming(service);
     const wrong: [string, object][] = [
       ['/model_id', { model_id: 'scripted' }],
@@ -167,5 +167,6 @@ describe('messages that steer', () => {
     }
   });
 
-  it(`are each in exactly one turn, whenever the turn ends (${RACES} times)`, () => raceEnds(service, RACES));
+  it(`messages that steer are each in exactly one turn, whenever the turn ends (${RACES} times)`, () =>
+    raceEnds(service, RACES));
 });

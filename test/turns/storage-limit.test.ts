@@ -23,7 +23,7 @@ describe('a turn that delivers a file beyond the storage of its project', () => 
     return { files, isError: result!.is_error as boolean, content: result!.content as string };
   };
 
-  it('goes on with an error result, and so with room that another upload took meanwhile', async () => {
+  it('a turn that delivers a file beyond the storage of its project goes on with an error result, and so with room that another upload took meanwhile', async () => {
     const session = await service.session();
     await upload(service, 'first.bin', Buffer.alloc(800));
     await service.send(session, 'Deliver it');

@@ -48,7 +48,7 @@ describe('open tasks', () => {
     return turn;
   };
 
-  it('are 50 of a turn: a further call is not sent, and its result says so', async () => {
+  it('open tasks are 50 of a turn: a further call is not sent, and its result says so', async () => {
     const { sessionId, turnId } = await startWith(MAX_OF_TURN);
     await endTask();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
@@ -63,7 +63,7 @@ describe('open tasks', () => {
     expect(counted, 'calls with a result').to.deep.equal([]);
   });
 
-  it('are 500 of a project, over all its turns, until these end', async () => {
+  it('open tasks are 500 of a project, over all its turns, until these end', async () => {
     const full = await startWith(MAX_OF_PROJECT - 1);
     const refused = await start('Refuse', 1);
     expect(await service.ended(refused.sessionId)).to.include({ type: 'turn.completed' });
@@ -80,7 +80,7 @@ describe('open tasks', () => {
     expect((await results(sent.sessionId))[0]).to.include({ is_error: false, content: 'Built.' });
   });
 
-  it('are counted by one process at a time', async () => {
+  it('open tasks are counted by one process at a time', async () => {
     const { sessionId, turnId } = await startWith(MAX_OF_TURN - 2);
     const [{ project_id: projectId }] = await service.db.query<[{ project_id: string }]>(
       'SELECT project_id FROM turns WHERE id = $1',

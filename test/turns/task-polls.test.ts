@@ -43,7 +43,7 @@ describe('the polls of several tasks', () => {
       .filter(({ type }) => type === 'agent.tool_result')
       .map(({ content }) => content as string);
 
-  it('are made by one activity, and a task that ends leaves it', async () => {
+  it('the polls of several tasks are made by one activity, and a task that ends leaves it', async () => {
     const { sessionId, turnId } = await start('a', 'b', 'c');
     await eventually('each is polled twice', () => ['a', 'b', 'c'].every((what) => isPolled(what, 2)));
     const activities = await pending(turnId);
@@ -75,7 +75,7 @@ describe('the polls of several tasks', () => {
     expect(await results(sessionId)).to.include('Built slow.');
   });
 
-  it('come less often while the project has many open tasks', async () => {
+  it('the polls of several tasks come less often while the project has many open tasks', async () => {
     const { sessionId, turnId } = await start('a');
     await eventually('the first poll', () => isPolled('a', 1));
     await service.db.query(

@@ -87,7 +87,7 @@ describe('the requests about a task', () => {
     expect(about.at(-1)).to.include({ method: 'DELETE' });
   });
 
-  it('come after a second at first, then at the newest interval', async () => {
+  it('the requests about a task come after a second at first, then at the newest interval', async () => {
     let polls = 0;
     answerFor = (method) => {
       if (method !== 'tasks/get') return null;
@@ -109,7 +109,7 @@ describe('the requests about a task', () => {
     expect(third!.at - second!.at).to.be.within(1000, 2900);
   });
 
-  it('come once a minute after ten minutes', async () => {
+  it('the requests about a task come once a minute after ten minutes', async () => {
     const { sessionId, turnId, task } = await start();
     await eventually('the first poll', async () => of('tasks/get').length > 0);
     await service.db.query(`UPDATE tool_calls SET started_at = started_at - interval '601 s' WHERE turn_id = $1`, [
@@ -130,7 +130,7 @@ describe('the requests about a task', () => {
     );
   });
 
-  it('are repeated after any other error than -32602', async () => {
+  it('the requests about a task are repeated after any other error than -32602', async () => {
     const { sessionId, task } = await start();
     const errors = [-32600, -32601, -32603, -32001].map((code) => ({ code, message: 'No.' }));
     let refused = 0;

@@ -31,21 +31,21 @@ describe('a task', () => {
     task: ({ end }) => end('completed', 'Built by a task.'),
   };
 
-  it('is what a tool that may be one is called as', async () => {
+  it('a task is what a tool that may be one is called as', async () => {
     const mcp = await servers.start({ tasks: true, tools: [optional] });
     const { sessionId } = await start('optional', mcp);
     expect(await resultOf(sessionId)).to.include({ is_error: false, content: 'Built by a task.' });
     expect(mcp.taskStates()).to.have.length(1);
   });
 
-  it('is not begun on a server that does not offer tasks', async () => {
+  it('a task is not begun on a server that does not offer tasks', async () => {
     const mcp = await servers.start({ tasks: false, tools: [optional] });
     const { sessionId } = await start('direct', mcp);
     expect(await resultOf(sessionId)).to.include({ is_error: false, content: 'Built by a direct call.' });
     expect(mcp.log).to.not.include('tasks/get');
   });
 
-  it('has the error of its result, whatever its HTTP status', async () => {
+  it('a task has the error of its result, whatever its HTTP status', async () => {
     const mcp = await servers.start({ tasks: true, tools: [optional] });
     mcp.options.gateway = (_req, res, body) => {
       if (!body.includes('"tasks/result"')) return false;
@@ -60,7 +60,7 @@ describe('a task', () => {
     expect(result).to.have.property('content').that.includes('ended with an error: MCP error -32600: The log is gone');
   });
 
-  it('runs on a server that keeps no sessions', async () => {
+  it('a task runs on a server that keeps no sessions', async () => {
     const begun = new Promise<TestTask>((resolve) => (work = resolve));
     const mcp = await servers.start({ tasks: true, stateless: true, tools: [waiting] });
     const { sessionId } = await start('stateless', mcp);
@@ -71,7 +71,7 @@ describe('a task', () => {
     expect(mcp.calls).to.have.length(1);
   });
 
-  it('is asked for in a new MCP session after its server has lost the old one', async () => {
+  it('a task is asked for in a new MCP session after its server has lost the old one', async () => {
     const begun = new Promise<TestTask>((resolve) => (work = resolve));
     const mcp = await servers.start({ tasks: true, sharedTasks: true, tools: [waiting] });
     const { sessionId, turnId } = await start('lost', mcp);

@@ -58,7 +58,7 @@ describe('tasks of a hostile server', () => {
     events.find(({ type }) => type === 'agent.tool_result');
   const results = (): number => mcp.log.filter((method) => method === 'tasks/result').length;
 
-  it('may have a result of 250,000 values, and an error result instead of more', async () => {
+  it('tasks of a hostile server may have a result of 250,000 values, and an error result instead of more', async () => {
     for (const [values, isError] of [
       [240_000, false],
       [260_000, true],
@@ -77,7 +77,7 @@ describe('tasks of a hostile server', () => {
     }
   });
 
-  it('may end with an address that a person has to open first', async () => {
+  it('tasks of a hostile server may end with an address that a person has to open first', async () => {
     task = () => ({ taskId: 't1', status: asked.length === 0 ? 'working' : 'failed' });
     const elicitations = [
       { mode: 'url', elicitationId: 'p1', url: 'https://pay.example.com/1', message: 'Please pay.' },
@@ -90,7 +90,7 @@ describe('tasks of a hostile server', () => {
     );
   });
 
-  it('may flood the answer to tasks/result, and the turn ends all the same', async () => {
+  it('tasks of a hostile server may flood the answer to tasks/result, and the turn ends all the same', async () => {
     task = () => ({ taskId: 't1', status: 'input_required' });
     const progress = {
       method: 'notifications/progress',
@@ -112,7 +112,7 @@ describe('tasks of a hostile server', () => {
     expect(events.length).to.be.lessThan(10);
   });
 
-  it('may ask without end, and 20 questions are open', async () => {
+  it('tasks of a hostile server may ask without end, and 20 questions are open', async () => {
     task = () => ({ taskId: 't1', status: 'input_required' });
     const question = {
       method: 'elicitation/create',
@@ -140,7 +140,7 @@ describe('tasks of a hostile server', () => {
     expect(resultIn(events).content).to.include('did not finish within 8 s');
   });
 
-  it('end after TASK_TIMEOUT_SECONDS, and are cancelled on the server', async () => {
+  it('tasks of a hostile server end after TASK_TIMEOUT_SECONDS, and are cancelled on the server', async () => {
     let n = 0;
     task = () => {
       n += 1;
@@ -159,7 +159,7 @@ describe('tasks of a hostile server', () => {
     expect(mcp.log).to.include('tasks/cancel');
   });
 
-  it('have an id that can be kept', async () => {
+  it('tasks of a hostile server have an id that can be kept', async () => {
     for (const taskId of ['x'.repeat(1024 * 1024), '', 7, 'a\0b']) {
       task = () => ({ taskId, status: 'working' });
       const events = await run();

@@ -43,7 +43,7 @@ describe('a tool call that is a task', () => {
     return { sessionId, turnId, task: stored.then(() => begun) };
   };
 
-  it('stores the result that the task ends with', async () => {
+  it('a tool call that is a task stores the result that the task ends with', async () => {
     const { sessionId, task } = await call('app');
     await (await task).end('completed', 'It works.');
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
@@ -60,7 +60,7 @@ describe('a tool call that is a task', () => {
     expect(mcp.log.filter((method) => method === 'tasks/result')).to.have.length(1);
   });
 
-  it('is found by operators while it waits, and the polls change nothing', async () => {
+  it('a tool call that is a task is found by operators while it waits, and the polls change nothing', async () => {
     const { sessionId, turnId, task } = await call('found');
     const { end } = await task;
     const found = async (): Promise<boolean> => {
@@ -85,7 +85,7 @@ describe('a tool call that is a task', () => {
   const resultOf = async (sessionId: string) =>
     (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
 
-  it('shows changes of status and message, at most one in 5 s', async () => {
+  it('a tool call that is a task shows changes of status and message, at most one in 5 s', async () => {
     const { sessionId, task } = await call('progress');
     const { update, end } = await task;
     await update('working', 'Compiling');
@@ -103,7 +103,7 @@ describe('a tool call that is a task', () => {
     expect(Date.parse(second.created_at) - Date.parse(first.created_at)).to.be.at.least(5000);
   });
 
-  it("has an error result with the server's message if the task failed", async () => {
+  it("a tool call that is a task has an error result with the server's message if the task failed", async () => {
     const { sessionId, task } = await call('failing');
     await (await task).end('failed', { isError: true, content: [{ type: 'text', text: 'No space left.' }] });
     await service.ended(sessionId);
@@ -112,7 +112,7 @@ describe('a tool call that is a task', () => {
     expect(result.content).to.include('failed').and.include('No space left.');
   });
 
-  it('has an error result with the status message of a task that its server cancelled', async () => {
+  it('a tool call that is a task has an error result with the status message of a task that its server cancelled', async () => {
     const { sessionId, task } = await call('server-cancelled');
     await (await task).update('cancelled', 'Somebody pulled the plug.');
     await service.ended(sessionId);
@@ -121,7 +121,7 @@ describe('a tool call that is a task', () => {
     expect(result.content).to.include('was cancelled').and.include('Somebody pulled the plug.');
   });
 
-  it('has the error result that the call would have had', async () => {
+  it('a tool call that is a task has the error result that the call would have had', async () => {
     const { sessionId, task } = await call('mistaken');
     await (
       await task
@@ -130,7 +130,7 @@ describe('a tool call that is a task', () => {
     expect(await resultOf(sessionId)).to.include({ is_error: true, content: 'There is no such branch.' });
   });
 
-  it('is cancelled on its server when the turn is cancelled', async () => {
+  it('a tool call that is a task is cancelled on its server when the turn is cancelled', async () => {
     const { sessionId, task } = await call('cancelled');
     const { id } = await task;
     await eventually('the first question', async () => mcp.log.includes('tasks/get'));
@@ -149,7 +149,7 @@ describe('a tool call that is a task', () => {
     expect((await service.history(sessionId)).at(-1).timing.tools_ms).to.be.greaterThan(0);
   });
 
-  it('is asked for again after its server was away, and not called again', async () => {
+  it('a tool call that is a task is asked for again after its server was away, and not called again', async () => {
     const { sessionId, task } = await call('away');
     const { end } = await task;
     const calls = mcp.calls.length;
@@ -167,7 +167,7 @@ describe('a tool call that is a task', () => {
     expect(mcp.calls).to.have.length(calls);
   });
 
-  it('has an error result when its server has forgotten it', async () => {
+  it('a tool call that is a task has an error result when its server has forgotten it', async () => {
     const { sessionId, task } = await call('forgotten');
     await task;
     await mcp.restart();
@@ -178,7 +178,7 @@ describe('a tool call that is a task', () => {
     expect(result.content).to.include('unknown to its server');
   });
 
-  it('takes content of all kinds as any result', async () => {
+  it('a tool call that is a task takes content of all kinds as any result', async () => {
     const { sessionId, task } = await call('image');
     await (
       await task
@@ -202,7 +202,7 @@ describe('a tool call that is a task', () => {
     expect(sent).to.include('image/png');
   });
 
-  it('does not count against the time of the turn', async () => {
+  it('a tool call that is a task does not count against the time of the turn', async () => {
     const { sessionId, task } = await call('slow');
     const { end } = await task;
     const earlier: [string, string][] = [
@@ -224,7 +224,7 @@ describe('a tool call that is a task', () => {
     expect(ended.timing.waiting_ms).to.equal(null);
   });
 
-  it('keeps neither its id nor its messages in Temporal', async () => {
+  it('a tool call that is a task keeps neither its id nor its messages in Temporal', async () => {
     const { sessionId, turnId, task } = await call('secret');
     const { id, update, end } = await task;
     await update('working', 'zebra-message');

@@ -22,7 +22,7 @@ describe('tool calls of a turn', () => {
     };
   };
 
-  it('gives the result to client and model', async () => {
+  it('tool calls of a turn gives the result to client and model', async () => {
     const { end, use, result, sent } = await call(toolUse('list_files', {}, { id: 'toolu_1' }));
     expect(use).to.deep.include({ tool_use_id: 'toolu_1', name: 'list_files', input: {} });
     expect(result).to.deep.include({ tool_use_id: 'toolu_1', name: 'list_files', is_error: false });
@@ -31,21 +31,21 @@ describe('tool calls of a turn', () => {
     expect(end).to.include({ type: 'turn.completed' });
   });
 
-  it('answers a call of a tool that the model invented', async () => {
+  it('tool calls of a turn answers a call of a tool that the model invented', async () => {
     const { end, result, sent } = await call(toolUse('send_rockets', { to: 'moon' }, { id: 'toolu_2' }));
     expect(result).to.include({ tool_use_id: 'toolu_2', name: 'send_rockets', is_error: true });
     expect(sent[0]).to.include({ is_error: true });
     expect(end).to.include({ type: 'turn.completed' });
   });
 
-  it('answers a call with the wrong input, saying what is wrong', async () => {
+  it('tool calls of a turn answers a call with the wrong input, saying what is wrong', async () => {
     const { end, result } = await call(toolUse('deliver_file', { filename: 7 }));
     expect(result).to.include({ is_error: true });
     expect(result.content).to.include('filename').and.include('content');
     expect(end).to.include({ type: 'turn.completed' });
   });
 
-  it('answers forty calls of one step, each once', async () => {
+  it('tool calls of a turn answers forty calls of one step, each once', async () => {
     const uses = Array.from({ length: 40 }, (_, n) => toolUse('list_files', {}, { id: `toolu_${n}` }));
     service.model.on(/Go/, steps(message([text('All at once.'), ...uses]), 'Done.'));
     const sessionId = await service.session({ thinking_enabled: false });
@@ -55,21 +55,21 @@ describe('tool calls of a turn', () => {
     expect(results.map(({ tool_use_id }) => tool_use_id as string)).to.have.members(uses.map((_, n) => `toolu_${n}`));
   });
 
-  it('carries what Postgres cannot: NUL, lone surrogates, keys such as __proto__', async () => {
+  it('tool calls of a turn carries what Postgres cannot: NUL, lone surrogates, keys such as __proto__', async () => {
     const input = '{"filename": "a\\u0000b\\ud800.txt", "content": "\\udc00 ok", "__proto__": {"x": 1}}';
     const { end, result } = await call(toolUse('deliver_file', input));
     expect(result).to.include({ name: 'deliver_file' });
     expect(end).to.include({ type: 'turn.completed' });
   });
 
-  it('carries a made-up name that is too long for Temporal and for the model', async () => {
+  it('tool calls of a turn carries a made-up name that is too long for Temporal and for the model', async () => {
     const name = `no_such_tool_${'x'.repeat(600)}`;
     const { end, result } = await call(toolUse(name));
     expect(result).to.include({ name, is_error: true });
     expect(end).to.include({ type: 'turn.completed' });
   });
 
-  it('carries a made-up name that Postgres cannot', async () => {
+  it('tool calls of a turn carries a made-up name that Postgres cannot', async () => {
     const { end } = await call(toolUse('no\0such\ud800'));
     expect(end).to.include({ type: 'turn.completed' });
   });

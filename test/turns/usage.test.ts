@@ -42,7 +42,7 @@ describe('the sums of usage', () => {
   const short = (items: Group[]) =>
     items.map(({ group, turns, input_tokens, cost }) => [group, turns, input_tokens, cost?.amount]);
 
-  it('are those of the last 30 days, by day of UTC', async () => {
+  it('the sums of usage are those of the last 30 days, by day of UTC', async () => {
     const items = await groups('');
     expect(items.map(({ group }) => group)).to.deep.equal([...new Set(items.map(({ group }) => group))].sort());
     expect(items[0]!.group).to.match(/^\d{4}-\d\d-\d\d$/);
@@ -53,7 +53,7 @@ describe('the sums of usage', () => {
     ]);
   });
 
-  it('are by model, by session, and by a key of the metadata, in order of code points and null last', async () => {
+  it('the sums of usage are by model, by session, and by a key of the metadata, in order of code points and null last', async () => {
     expect(short(await groups('group_by=model'))).to.deep.equal([['scripted', 4, 1111, '0.001111']]);
     expect(short(await groups('group_by=metadata.team'))).to.deep.equal([
       ['B', 1, 10, '0.00001'],
@@ -68,7 +68,7 @@ describe('the sums of usage', () => {
     ]);
   });
 
-  it('come in pages, whose cursors belong to their filter', async () => {
+  it('the sums of usage come in pages, whose cursors belong to their filter', async () => {
     const items: Group[] = [];
     let cursor = '';
     do {
@@ -83,7 +83,7 @@ describe('the sums of usage', () => {
     expect(items.map(({ group }) => group)).to.deep.equal(['B', 'b', null]);
   });
 
-  it('begin with the turn that ended at `from`, and end before `to`', async () => {
+  it('the sums of usage begin with the turn that ended at `from`, and end before `to`', async () => {
     const events = await service.history(sessions[1]!);
     const end = events.at(-1).created_at as string;
     const within = async (from: string, to: string) =>
@@ -112,7 +112,7 @@ describe('the sums of usage', () => {
     expect(await refused('from=2026-02-02T00:00:00Z&to=2026-02-01T00:00:00Z')).to.equal('/query/from');
   });
 
-  it('are the same when maintenance has summed them up, and then forget metadata', async () => {
+  it('the sums of usage are the same when maintenance has summed them up, and then forget metadata', async () => {
     const groupings = ['day', 'model', 'session', 'metadata.team'];
     const all = () => Promise.all(groupings.map((grouping) => groups(`group_by=${grouping}`)));
     const before = await all();
@@ -140,7 +140,7 @@ describe('the sums of usage', () => {
     }
   });
 
-  it('are those of the project alone, and outlive deleted sessions and the purge', async () => {
+  it('the sums of usage are those of the project alone, and outlive deleted sessions and the purge', async () => {
     const stranger = service.as(await service.newKey({ project: 'strangers' }));
     expect((await stranger('GET', '/v1/usage')).body.items).to.deep.equal([]);
     const before = await groups('group_by=session');
@@ -203,7 +203,7 @@ describe('the sums of usage of several models', () => {
   const eur = (amount: string) => ({ amount, currency: 'EUR' });
   const tokens = (input_tokens: number) => ({ usage: { ...NO_OUTPUT, input_tokens } });
 
-  it('count a turn that fell back once for each of its models, each call at the price of its model', async () => {
+  it('the sums of usage of several models count a turn that fell back once for each of its models, each call at the price of its model', async () => {
     model.on(
       (request) => request.body.model === 'own' && /Fall/.test(request.userText),
       failure('invalid_request_error'),
@@ -225,7 +225,7 @@ describe('the sums of usage of several models', () => {
     expect(await groups('group_by=session', [...fields])).to.deep.equal([[id, 2, 3, 1010, eur('0.00201')]]);
   });
 
-  it('have no cost where a call had no price, and keep the other costs', async () => {
+  it('the sums of usage of several models have no cost where a call had no price, and keep the other costs', async () => {
     model.on(/Price/, message([text('done')], tokens(10)));
     const { session, run, groups } = await project('prices');
     const [mixed, priced] = [await session(), await session()];
@@ -242,7 +242,7 @@ describe('the sums of usage of several models', () => {
     ]);
   });
 
-  it('take the metadata that the session had when the turn ended', async () => {
+  it('the sums of usage of several models take the metadata that the session had when the turn ended', async () => {
     const gate = model.gate();
     model.on(/Slow/, message([wait(gate), text('done')], tokens(10)));
     const { api, session, send, ended, groups } = await project('metadata');
@@ -256,7 +256,7 @@ describe('the sums of usage of several models', () => {
     expect(await groups('group_by=metadata.team')).to.deep.equal([['at the end', 1, eur('0.00001')]]);
   });
 
-  it('come in the order of code points, page by page, an empty value first and a missing key last', async () => {
+  it('the sums of usage of several models come in the order of code points, page by page, an empty value first and a missing key last', async () => {
     model.on(/Order/, message([text('done')], tokens(10)));
     const { api, session, run } = await project('order');
     // UTF-16 has the emoji before the last of these.
@@ -277,7 +277,7 @@ describe('the sums of usage of several models', () => {
     expect(found).to.deep.equal(['', 'B', 'a', 'ä', '\uFFFD', '\u{1F600}', null]);
   });
 
-  it('count by day of UTC, and those of 30 days', async () => {
+  it('the sums of usage of several models count by day of UTC, and those of 30 days', async () => {
     model.on(/Day/, message([text('done')], tokens(10)));
     const { session, run, groups } = await project('days');
     const id = await session();
@@ -302,7 +302,7 @@ describe('the sums of usage of several models', () => {
 describe('the sums of usage with USAGE_METADATA_DAYS=0', () => {
   const service = useTurnService({ config: { usageMetadataDays: 0 } });
 
-  it('have no metadata, whoever ended the turn', async () => {
+  it('the sums of usage with USAGE_METADATA_DAYS=0 have no metadata, whoever ended the turn', async () => {
     const gate = service.model.gate();
     service.model.on(/Wait/, text('late', { before: { 0: wait(gate) } }));
     const session = await service.session({ metadata: { who: 'jane' } });

@@ -23,7 +23,7 @@ describe('the turn of a message that waited', () => {
   };
   const lastRequest = (): string => JSON.stringify(service.model.requests.at(-1)!.body);
 
-  it('has its files as they were when it was sent, also after they were deleted', async () => {
+  it('the turn of a message that waited has its files as they were when it was sent, also after they were deleted', async () => {
     const { sessionId, gate } = await streaming(service);
     const file = (await upload(service, 'list.csv', 'name,count\npears,4\n')).body as { id: string };
     const receipt = await post(sessionId, { when_running: 'queue', files: [file.id] });
@@ -38,7 +38,7 @@ describe('the turn of a message that waited', () => {
     expect(lastRequest()).to.include('list.csv').and.not.include('pears');
   });
 
-  it('counts queued_ms from its start', async () => {
+  it('the turn of a message that waited counts queued_ms from its start', async () => {
     const { sessionId, gate } = await streaming(service);
     await post(sessionId, { when_running: 'queue' });
     const [sent]: [{ n: number }[], number] = await service.db.query(
@@ -54,7 +54,7 @@ describe('the turn of a message that waited', () => {
     expect(timing.queued_ms).to.be.at.most(timing.total_ms);
   });
 
-  it('shows the model and thinking that were asked for, and only these', async () => {
+  it('the turn of a message that waited shows the model and thinking that were asked for, and only these', async () => {
     const { sessionId, gate } = await streaming(service);
     const asked = await post(sessionId, { when_running: 'queue', model_id: 'scripted', thinking_enabled: true });
     const plain = await post(sessionId, { when_running: 'queue' });

@@ -22,7 +22,7 @@ describe('messages that wait', () => {
   const fileWith = async (content: string) =>
     (await upload(service, 'list.csv', content)).body as { id: string; filename: string };
 
-  it('name a model that exists, whatever they do with an open turn', async () => {
+  it('messages that wait name a model that exists, whatever they do with an open turn', async () => {
     const idle = await service.session();
     const { sessionId } = await streaming(service);
     for (const [id, when_running] of [
@@ -38,7 +38,7 @@ describe('messages that wait', () => {
     expect(await messages(idle)).to.deep.equal([]);
   });
 
-  it('stay held when a release or continue finds no room in the project', async () => {
+  it('messages that wait stay held when a release or continue finds no room in the project', async () => {
     const api = service.as(await service.newKey({ project: `narrow-${randomUUID()}`, maxRunningTurns: 1 }));
     const create = async () => (await api('POST', '/v1/sessions', { model_id: 'scripted' })).body.id as string;
     const ask = (id: string, operation: string, body?: object) => api('POST', `/v1/sessions/${id}/${operation}`, body);
@@ -71,7 +71,7 @@ describe('messages that wait', () => {
     await eventually('the message that was held is answered', async () => (await session()).status === 'COMPLETE');
   });
 
-  it('are stored once for one Idempotency-Key, and its receipt is repeated', async () => {
+  it('messages that wait are stored once for one Idempotency-Key, and its receipt is repeated', async () => {
     const { sessionId, gate } = await streaming(service);
     const key = { 'Idempotency-Key': randomUUID() };
     const first = await post(sessionId, { when_running: 'queue' }, key);

@@ -26,7 +26,7 @@ describe('the current details of a turn', () => {
   const post = async (sessionId: string, when_running: string) =>
     (await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'More', when_running })).body;
 
-  it('show how many messages wait for it and behind it, until they are delivered or withdrawn', async () => {
+  it('the current details of a turn show how many messages wait for it and behind it, until they are delivered or withdrawn', async () => {
     const { sessionId, turnId, gate } = await streaming(service, { then: [toolUse('list_files')] });
     await post(sessionId, 'steer');
     const queued = [await post(sessionId, 'queue'), await post(sessionId, 'queue'), await post(sessionId, 'queue')];
@@ -53,7 +53,7 @@ describe('the current details of a turn', () => {
     });
   });
 
-  it('get one signal for many changes, and a plain turn gets none', async () => {
+  it('the current details of a turn get one signal for many changes, and a plain turn gets none', async () => {
     const signals = async (turnId: string): Promise<number> =>
       (await fetchHistory(temporal, turnId)).events.filter(({ eventType }) => /SIGNALED$/.test(eventType)).length;
     const { sessionId, turnId, gate } = await streaming(service);

@@ -1,7 +1,7 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
 import type { TurnServerRow } from '../../../src/mcp/user-credentials.js';
-import { ProjectLimits } from '../../../src/platform/project-limits.js';
+import { FairQueue } from '../../../src/platform/fair-queue.js';
 import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/limited-wait.js';
 import { McpConnection, type ConnectionOptions, type McpSession } from '../../../src/mcp/client.js';
@@ -50,8 +50,8 @@ export class McpConnections {
   readonly #ofUsers = new UserConnections();
   readonly #closing = new AbortController();
   readonly #pacers = new Map<string, Pacer>();
-  readonly #opening = new ProjectLimits(MAX_OPENING_PER_PROJECT);
-  readonly #reading = new ProjectLimits(MAX_READING_PER_PROJECT);
+  readonly #opening = new FairQueue({ perProject: MAX_OPENING_PER_PROJECT });
+  readonly #reading = new FairQueue({ perProject: MAX_READING_PER_PROJECT });
 
   constructor(
     private readonly network: GuardedNetwork,
@@ -87,7 +87,7 @@ export class McpConnections {
   #readTools(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[]> {
     const { project_id: projectId } = server;
     const share = { budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES };
-    return this.#reading.run(projectId, () =>
+    return this.#reading.within(projectId, () =>
       withLargeAnswer(share, async (onLarge) => {
         const listed = await this.use(server, signal, (connection) => listTools(connection, signal, onLarge));
         return keepTools(listed, this.cleanerOf(server));
@@ -120,7 +120,7 @@ export class McpConnections {
   /** Opens a connection of the caller's own, with a new MCP session. The caller closes or detaches it. */
   async openOwn(server: ConnectTarget, signal: AbortSignal, onQuestion?: QuestionHandler): Promise<McpConnection> {
     // The time limit is the server's: waiting for the project's other connections does not count.
-    const connection = await this.#opening.run(server.project_id, () =>
+    const connection = await this.#opening.within(server.project_id, () =>
       withDeadline(CONNECT_SECONDS, signal, (bounded) =>
         McpConnection.open(this.#optionsOf(server, true, onQuestion), bounded),
       ),

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { ServiceError } from '../../../src/platform/errors.js';
+import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { MIB } from '../../../src/platform/units.js';
 
 /** Limits of contract.md §14. */
@@ -26,8 +27,7 @@ export interface Read {
 }
 
 interface Project {
-  reads: number;
-  /** Of them, those without an answer yet. */
+  /** Of its reads, those without an answer yet. */
   preparing: number;
   bytes: number;
   /** Bytes of answers ahead of the rate, at the time `since`. */
@@ -35,8 +35,6 @@ interface Project {
   since: number;
   /** Runs while a debt is left. */
   timer: NodeJS.Timeout | null;
-  /** Admits the first waiting read, in the order of arrival. */
-  waiting: (() => void)[];
 }
 
 /**
@@ -46,10 +44,15 @@ interface Project {
 export class ReadSlots {
   readonly #projects = new Map<string, Project>();
   readonly #limits: typeof LIMITS;
+  readonly #queue: FairQueue;
   #bytes = 0;
 
   constructor(limits: Partial<typeof LIMITS> = {}) {
     this.#limits = { ...LIMITS, ...limits };
+    this.#queue = new FairQueue({
+      perProject: this.#limits.maxReadsPerProject,
+      takeMore: (projectId) => this.#takeMemory(projectId),
+    });
   }
 
   /**
@@ -57,10 +60,8 @@ export class ReadSlots {
    * @throws ServiceError `too_many_requests` if that takes too long
    */
   async enter(projectId: string, res: ServerResponse): Promise<Read> {
-    const project = this.#projects.get(projectId) ?? newProject();
-    this.#projects.set(projectId, project);
-    if (project.waiting.length === 0 && this.#hasRoom(project)) this.#take(project);
-    else await this.#wait(project, res);
+    await this.#wait(projectId, res);
+    const project = this.#projects.get(projectId)!;
 
     let held = this.#limits.reservedBytes;
     const hold = (bytes: number): void => {
@@ -78,9 +79,8 @@ export class ReadSlots {
       hasEnded = true;
       endPreparing();
       hold(0);
-      project.reads -= 1;
+      this.#queue.free(projectId);
       this.#forgetIdle(projectId, project);
-      this.#admit();
     });
     return {
       answer: (bytes) => {
@@ -89,27 +89,31 @@ export class ReadSlots {
         endPreparing();
         hold(bytes);
         // After other work of this process: the next answers are built one after the other.
-        setImmediate(() => this.#admit());
+        setImmediate(() => this.#queue.serve());
       },
     };
   }
 
-  #hasRoom(project: Project): boolean {
-    const { maxReadsPerProject, maxUnreadBytes, reservedBytes, maxPreparedPerProject, burstBytes } = this.#limits;
+  /** Takes memory for the answer of a read. Each project may have one read, however little memory is left. */
+  #takeMemory(projectId: string): boolean {
+    const { maxUnreadBytes, reservedBytes, maxPreparedPerProject, burstBytes } = this.#limits;
+    const project = this.#projects.get(projectId) ?? { preparing: 0, bytes: 0, debt: 0, since: 0, timer: null };
     if (project.preparing >= maxPreparedPerProject || this.#debtOf(project) >= burstBytes) return false;
-    if (project.reads === 0) return true;
-    return (
-      project.reads < maxReadsPerProject &&
-      project.bytes + reservedBytes <= maxUnreadBytes / 2 &&
-      this.#bytes + reservedBytes <= maxUnreadBytes
-    );
+    const hasMemory =
+      project.bytes + reservedBytes <= maxUnreadBytes / 2 && this.#bytes + reservedBytes <= maxUnreadBytes;
+    if (!hasMemory && this.#queue.usedBy(projectId) > 0) return false;
+    project.preparing += 1;
+    project.bytes += reservedBytes;
+    this.#bytes += reservedBytes;
+    this.#projects.set(projectId, project);
+    return true;
   }
 
   #debtOf({ debt, since }: Project): number {
     return Math.max(0, debt - ((performance.now() - since) / 1000) * this.#limits.bytesPerSecond);
   }
 
-  /** Adds an answer to what the project's reads have cost, and admits waiting ones when they may go on. */
+  /** Adds an answer to what the project's reads have cost, and serves waiting ones when they may begin. */
   #charge(projectId: string, project: Project, bytes: number): void {
     project.debt = this.#debtOf(project) + bytes;
     project.since = performance.now();
@@ -124,54 +128,28 @@ export class ReadSlots {
       project.timer = null;
       if (this.#debtOf(project) > 0) this.#admitLater(projectId, project);
       else this.#forgetIdle(projectId, project);
-      this.#admit();
+      this.#queue.serve();
     };
     clearTimeout(project.timer ?? undefined);
     project.timer = setTimeout(again, Math.ceil((excess / bytesPerSecond) * 1000)).unref();
   }
 
-  #forgetIdle(projectId: string, { reads, waiting, timer }: Project): void {
-    if (reads === 0 && waiting.length === 0 && timer === null) this.#projects.delete(projectId);
+  #forgetIdle(projectId: string, { timer }: Project): void {
+    if (this.#queue.usedBy(projectId) === 0 && timer === null) this.#projects.delete(projectId);
   }
 
-  #take(project: Project): void {
-    project.reads += 1;
-    project.preparing += 1;
-    project.bytes += this.#limits.reservedBytes;
-    this.#bytes += this.#limits.reservedBytes;
-  }
-
-  #wait(project: Project, res: ServerResponse): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        clearTimeout(timer);
-        res.off('close', giveUp);
-      };
-      const admit = (): void => {
-        leave();
-        this.#take(project);
-        resolve();
-      };
-      const giveUp = (): void => {
-        leave();
-        project.waiting.splice(project.waiting.indexOf(admit), 1);
-        reject(tooManyRequests());
-      };
-      const timer = setTimeout(giveUp, this.#limits.waitTimeoutMs);
-      res.once('close', giveUp);
-      project.waiting.push(admit);
-    });
-  }
-
-  #admit(): void {
-    for (const project of this.#projects.values()) {
-      while (project.waiting.length > 0 && this.#hasRoom(project)) project.waiting.shift()!();
+  async #wait(projectId: string, res: ServerResponse): Promise<void> {
+    const stop = new AbortController();
+    const giveUp = (): void => stop.abort(tooManyRequests());
+    const timer = setTimeout(giveUp, this.#limits.waitTimeoutMs);
+    res.once('close', giveUp);
+    try {
+      await this.#queue.take(projectId, stop.signal);
+    } finally {
+      clearTimeout(timer);
+      res.off('close', giveUp);
     }
   }
-}
-
-function newProject(): Project {
-  return { reads: 0, preparing: 0, bytes: 0, debt: 0, since: 0, timer: null, waiting: [] };
 }
 
 function tooManyRequests(): ServiceError {

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 
 const MAX_UPLOADS_PER_PROJECT = 8;
@@ -10,7 +11,7 @@ const WAIT_TIMEOUT_MS = 30_000;
  * unread in the order of arrival.
  */
 export class UploadSlots {
-  readonly #slots = new MemoryShare(Number.POSITIVE_INFINITY, MAX_UPLOADS_PER_PROJECT);
+  readonly #slots = new FairQueue({ perProject: MAX_UPLOADS_PER_PROJECT });
   readonly #room: MemoryShare;
 
   constructor(
@@ -26,7 +27,7 @@ export class UploadSlots {
    */
   async within<T>(ctx: Context, projectId: string, maxBytes: number, receive: () => Promise<T>): Promise<T> {
     const timeout = AbortSignal.timeout(this.waitTimeoutMs);
-    const releaseSlot = await this.#slots.take(1, timeout, projectId).catch(tooMany);
+    await this.#slots.take(projectId, timeout).catch(tooMany);
     try {
       // Without a Content-Length, reserve the largest allowed size.
       const bytes = Math.min(ctx.request.length ?? maxBytes, maxBytes);
@@ -37,7 +38,7 @@ export class UploadSlots {
         releaseRoom();
       }
     } finally {
-      releaseSlot();
+      this.#slots.free(projectId);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { ProjectLimits } from '../../platform/project-limits.js';
+import { FairQueue } from '../../platform/fair-queue.js';
 import { AuthorizationRequiredError, OauthUnavailableError } from './failure.js';
 import { openGrant, readGrant, type Grant, type StoredGrant } from './grants.js';
 import { refreshTokens, type RefreshDeps } from './refresh.js';
@@ -29,7 +29,7 @@ export interface AccessToken {
 export class OauthAccess {
   readonly #remembered = new RememberedTokens();
   readonly #renewing = new Map<string, Promise<AccessToken>>();
-  readonly #ofProject = new ProjectLimits(MAX_REFRESHES_PER_PROJECT);
+  readonly #ofProject = new FairQueue({ perProject: MAX_REFRESHES_PER_PROJECT });
   readonly #ofProcess = pLimit(MAX_REFRESHES);
 
   constructor(private readonly deps: RefreshDeps) {}
@@ -83,7 +83,7 @@ export class OauthAccess {
       const expiresAt = sealed.tokens_expire_at === null ? Infinity : Date.parse(sealed.tokens_expire_at);
       const token = this.#remember(server, grant, expiresAt);
       if (token !== replaced && Date.now() < expiresAt) return { token, isNew: false };
-      const refreshed = await this.#ofProject.run(server.project_id, () =>
+      const refreshed = await this.#ofProject.within(server.project_id, () =>
         this.#ofProcess(() => (Date.now() > until ? null : this.#refresh(sealed, grant))),
       );
       if (refreshed !== null) {

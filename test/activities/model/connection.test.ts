@@ -67,7 +67,7 @@ describe('the connection to a model', () => {
   };
   const bodyOf = async (req: IncomingMessage): Promise<string> => Buffer.concat(await req.toArray()).toString();
 
-  it('shows the text of a compressed answer as it comes', async () => {
+  it('the connection to a model shows the text of a compressed answer as it comes', async () => {
     let shown!: () => void;
     const first = new Promise<void>((resolve) => (shown = resolve));
     handle = (req, res) => {
@@ -86,7 +86,7 @@ describe('the connection to a model', () => {
     ['br', brotliCompressSync],
     ['deflate', deflateSync],
   ] as const) {
-    it(`reads an answer and an error with ${encoding}`, async () => {
+    it(`the connection to a model reads an answer and an error with ${encoding}`, async () => {
       handle = (req, res) => {
         req.resume();
         res.writeHead(200, { ...EVENT_STREAM, 'content-encoding': encoding }).end(encode(START + END));
@@ -102,7 +102,7 @@ describe('the connection to a model', () => {
     });
   }
 
-  it('follows a redirect, with the same body and key', async () => {
+  it('the connection to a model follows a redirect, with the same body and key', async () => {
     let asked: object | undefined;
     handle = async (req, res) => {
       const body = await bodyOf(req);
@@ -163,7 +163,7 @@ describe('the connection to a model', () => {
   });
 
   for (const moment of ['before the headers', 'inside the answer'] as const) {
-    it(`ends with the reason of an abort ${moment}`, async () => {
+    it(`the connection to a model ends with the reason of an abort ${moment}`, async () => {
       const controller = new AbortController();
       const reason = new Error('the turn was cancelled');
       const closed = new Promise<void>((resolve) => {
@@ -197,7 +197,7 @@ describe('the connection to a model', () => {
       { message: `The model refused the call (HTTP 400). ${tooLong.message}`, retryable: false },
     ],
   ] as const) {
-    it(`is closed when ${title} does not end`, async () => {
+    it(`the connection to a model is closed when ${title} does not end`, async () => {
       let closed!: Promise<unknown>;
       handle = async (req, res) => {
         closed = new Promise((resolve) => res.on('close', resolve));
@@ -210,7 +210,7 @@ describe('the connection to a model', () => {
     });
   }
 
-  it('is used again after answers and errors', async () => {
+  it('the connection to a model is used again after answers and errors', async () => {
     const sockets = new Set<unknown>();
     let calls = 0;
     handle = (req, res) => {
@@ -226,7 +226,7 @@ describe('the connection to a model', () => {
     expect(sockets.size).to.be.lessThan(4);
   });
 
-  it('goes through the dispatcher of the process, as fetch does', async () => {
+  it('the connection to a model goes through the dispatcher of the process, as fetch does', async () => {
     handle = (req, res) => {
       req.resume();
       res.writeHead(200, EVENT_STREAM).end(START + END);
@@ -247,7 +247,7 @@ describe('the connection to a model', () => {
     await counting.close();
   });
 
-  it('carries headers that are not ASCII, and an error that is not JSON', async () => {
+  it('the connection to a model carries headers that are not ASCII, and an error that is not JSON', async () => {
     handle = (req, res) => {
       req.resume();
       res.writeHead(400, { 'content-type': 'text/plain', 'x-note': 'caf\u00e9', 'request-id': 'req_1' }).end('no');

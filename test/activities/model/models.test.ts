@@ -47,7 +47,7 @@ describe('the models of the catalogue', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   };
 
-  it('are called at their own address, under their own name, with their own key', async () => {
+  it('the models of the catalogue are called at their own address, under their own name, with their own key', async () => {
     await Promise.all([run('adaptive'), run('budget')]);
     const seen = ({ requests }: ScriptedModel): unknown[] =>
       requests.map(({ headers, body }) => [headers['x-api-key'], headers.authorization, body.model]);
@@ -55,12 +55,12 @@ describe('the models of the catalogue', () => {
     expect(seen(second)).to.deep.equal([['key-of-the-second', 'Bearer key-of-the-second', 'budget-at-its-api']]);
   });
 
-  it('never get the key of Anthropic at an address of their own', async () => {
+  it('the models of the catalogue never get the key of Anthropic at an address of their own', async () => {
     await run('local');
     expect(second.requests[0]!.headers).to.not.have.any.keys('x-api-key', 'authorization');
   });
 
-  it('are asked to think in their own way, or not at all', async () => {
+  it('the models of the catalogue are asked to think in their own way, or not at all', async () => {
     const asked = async (model: ScriptedModel, id: string, body = {}): Promise<unknown> => {
       await run(id, body);
       const { thinking, max_tokens } = model.requests.at(-1)!.body;
@@ -88,7 +88,7 @@ describe('the models of the catalogue', () => {
     });
   });
 
-  it('get back their thinking as it was signed, within a turn and later', async () => {
+  it('the models of the catalogue get back their thinking as it was signed, within a turn and later', async () => {
     first.on(/Go/, ({ step }) =>
       step === 0 ? [thinking('Hm, \ud83d\ude42.'), toolUse('list_files')] : [thinking('So.'), text('Done.')],
     );
@@ -112,13 +112,13 @@ describe('the models of the catalogue', () => {
     ]);
   });
 
-  it('may think with a budget, call without a thought, and go on', async () => {
+  it('the models of the catalogue may think with a budget, call without a thought, and go on', async () => {
     second.on(/Go/, ({ step }) => (step < 2 ? toolUse('list_files') : [thinking('Now.'), text('Done.')]));
     await run('budget');
     expect(second.requests.map(({ body }) => body.thinking?.type)).to.deep.equal(['enabled', undefined, undefined]);
   });
 
-  it('may count their calls from zero in each answer', async () => {
+  it('the models of the catalogue may count their calls from zero in each answer', async () => {
     second.on(/Go/, ({ step }) =>
       step < 2 ? [toolUse('list_files', {}, { id: 'call_0' }), toolUse('list_files', {}, { id: 'call:1' })] : 'Done.',
     );

@@ -62,7 +62,7 @@ const TOO_LONG: Record<string, object> = {
 
 describe('a request that a model refuses', () => {
   for (const [server, body] of Object.entries(TOO_LONG)) {
-    it(`is too long, as ${server} says it`, () => {
+    it(`a request that a model refuses is too long, as ${server} says it`, () => {
       expect(refused(400, body)).to.include({ type: 'context_too_long', retryable: false });
       expect(refusedInside(body)).to.include({ type: 'context_too_long' });
     });
@@ -71,7 +71,7 @@ describe('a request that a model refuses', () => {
   const plain = (status: number, text: string): object =>
     modelFailureOf(APIError.generate(status, undefined, text, new Headers()), redactor);
 
-  it('is read when its body is no JSON', () => {
+  it('a request that a model refuses is read when its body is no JSON', () => {
     expect(plain(400, 'context length exceeded\n')).to.include({ type: 'context_too_long', retryable: false });
     for (const [text, reason] of [
       [`no such key ${KEY}\n`, ' no such key [credential].'],
@@ -84,7 +84,7 @@ describe('a request that a model refuses', () => {
     expect(plain(413, '<html>')).to.include({ type: 'context_too_long' });
   });
 
-  it('is not too long if its rate, its output or something else is too much', () => {
+  it('a request that a model refuses is not too long if its rate, its output or something else is too much', () => {
     expect(refused(429, said('Too many tokens per minute'))).to.include({ type: 'model_rate_limited' });
     for (const message of [
       'ThrottlingException: Too many tokens, please wait before trying again.',
@@ -116,12 +116,12 @@ describe('a request that a model refuses', () => {
     [undefined, ''],
   ];
   for (const [body, reason] of REASONS) {
-    it(`gives its reason: ${JSON.stringify(body)?.slice(0, 60)}`, () => {
+    it(`a request that a model refuses gives its reason: ${JSON.stringify(body)?.slice(0, 60)}`, () => {
       expect(refused(403, body)).to.include({ message: `The model refused the call (HTTP 403). ${reason}`.trim() });
     });
   }
 
-  it('gives at most 500 characters of its reason', () => {
+  it('a request that a model refuses gives at most 500 characters of its reason', () => {
     const { message } = refused(400, said('x'.repeat(100_000))) as { message: string };
     expect(message.length).to.be.below(600);
   });

@@ -13,7 +13,7 @@ import { listen } from '../../support/listen.js';
 const BYTES = 3000;
 
 describe('requests with media', () => {
-  it('have the digits of long numbers, with and without media', async () => {
+  it('requests with media have the digits of long numbers, with and without media', async () => {
     const bodies: string[] = [];
     const server = createServer((req, res) => {
       void text(req).then((body) => {
@@ -36,7 +36,7 @@ describe('requests with media', () => {
     server.close();
   });
 
-  it('hold at most the part of their project of the budget', async () => {
+  it('requests with media hold at most the part of their project of the budget', async () => {
     const arrived: string[] = [];
     const answers: (() => void)[] = [];
     const server = createServer((req, res) => {

@@ -44,13 +44,13 @@ describe('the stream of an answer', () => {
       (error: unknown) => error,
     );
 
-  it('restarts the idle timeout with every byte', async () => {
+  it('the stream of an answer restarts the idle timeout with every byte', async () => {
     const pings = Array.from({ length: 12 }, () => [wait(100), raw(': still here\n\n')]).flat();
     model.reply([text('Slow '), ...pings, text('but sure.')]);
     expect((await call()).streamed).to.equal('Slow but sure.');
   });
 
-  it('is aborted when no byte arrives', async () => {
+  it('the stream of an answer is aborted when no byte arrives', async () => {
     model.reply([text('Then '), silence()]);
     const began = performance.now();
     expect(await failureOf(call())).to.be.instanceOf(ModelIdleTimeoutError);
@@ -58,14 +58,14 @@ describe('the stream of an answer', () => {
     await model.requests.at(-1)!.aborted;
   });
 
-  it('says when it starts, and has the usage at its end', async () => {
+  it('the stream of an answer says when it starts, and has the usage at its end', async () => {
     model.reply(message(text('Yes.'), { usage: { input_tokens: 5, cache_read_input_tokens: 7, output_tokens: 3 } }));
     const { answer, started } = await call();
     expect(started).to.equal(1);
     expect(answer.usage).to.include({ input_tokens: 5, cache_read_input_tokens: 7, output_tokens: 3 });
   });
 
-  it('has an estimated usage if the server reports none', async () => {
+  it('the stream of an answer has an estimated usage if the server reports none', async () => {
     const frames = [
       { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', content: [], usage: null } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -81,14 +81,14 @@ describe('the stream of an answer', () => {
     expect(answer.usage).to.include({ input_tokens: 42, output_tokens: 2, estimated: true });
   });
 
-  it('keeps a character that is split between two deltas', async () => {
+  it('the stream of an answer keeps a character that is split between two deltas', async () => {
     model.reply(text(['Well done \ud83d', '\ude00!']));
     const { answer, streamed } = await call();
     expect(answer.content).to.deep.equal([{ type: 'text', text: 'Well done 😀!' }]);
     expect(streamed).to.equal('Well done 😀!');
   });
 
-  it('redacts a key however it is split, and holds no other text back for long', async () => {
+  it('the stream of an answer redacts a key however it is split, and holds no other text back for long', async () => {
     const cuts = [[KEY], [...KEY], ['sk-', KEY.slice(3)], [KEY.slice(0, 12), KEY.slice(12)]];
     for (const pieces of cuts) {
       model.reply(text(['It is ', ...pieces, ', not sk-scripted or s', 'k-']));
@@ -102,7 +102,7 @@ describe('the stream of an answer', () => {
     expect(answer.content).to.deep.equal([{ type: 'text', text: streamed }]);
   });
 
-  it('drops tool uses of an answer that was cut short', async () => {
+  it('the stream of an answer drops tool uses of an answer that was cut short', async () => {
     for (const stopReason of ['max_tokens', 'refusal', 'model_context_window_exceeded'] as const) {
       model.reply(message([text('Now '), toolUse('buy', {})], { stopReason }));
       expect((await call()).answer.content).to.deep.equal([{ type: 'text', text: 'Now ' }]);

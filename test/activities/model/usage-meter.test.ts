@@ -25,12 +25,12 @@ const counts = (input_tokens: number, output_tokens: number) => ({
 const REPORTED = { input_tokens: 5, output_tokens: 1, cache_read_input_tokens: 7 };
 
 describe('the usage of a model call', () => {
-  it('is what the server reported, however much was streamed', () => {
+  it('the usage of a model call is what the server reported, however much was streamed', () => {
     const usage = usageOf(start(REPORTED), text('x'.repeat(3500)), end({ output_tokens: 9 }));
     expect(usage).to.deep.equal({ ...REPORTED, cache_creation_input_tokens: 0, output_tokens: 9 });
   });
 
-  it('is estimated where a complete answer lacks it', () => {
+  it('the usage of a model call is estimated where a complete answer lacks it', () => {
     const estimated = { ...counts(COUNTED, 100), estimated: true };
     for (const none of [undefined, null, {}, counts(0, 0)]) {
       expect(usageOf(start(none), text('x'.repeat(350)), end(none))).to.deep.equal(estimated);
@@ -43,7 +43,7 @@ describe('the usage of a model call', () => {
     });
   });
 
-  it('does not believe a count that cannot be one', () => {
+  it('the usage of a model call does not believe a count that cannot be one', () => {
     for (const wrong of [-1, 0.5, 1_000_000_001, 2 ** 60, Number.POSITIVE_INFINITY, '7', true, [7]]) {
       const usage = usageOf(start({ input_tokens: wrong }), text('x'.repeat(35)), end({ output_tokens: wrong }));
       expect(usage, String(wrong)).to.deep.equal({ ...counts(COUNTED, 10), estimated: true });
@@ -53,7 +53,7 @@ describe('the usage of a model call', () => {
     );
   });
 
-  it('keeps the input of the start if the end says zero, and takes a later report of it', () => {
+  it('the usage of a model call keeps the input of the start if the end says zero, and takes a later report of it', () => {
     expect(usageOf(start(REPORTED), text('x'), end(counts(0, 3)))).to.include({ ...REPORTED, output_tokens: 3 });
     expect(usageOf(start(counts(0, 0)), text('x'), end(counts(8, 3)))).to.deep.equal(counts(8, 3));
     expect(usageOf(start(counts(0, 0)), text('x'), end(), end(counts(8, 3)))).to.deep.equal(counts(8, 3));
@@ -89,7 +89,7 @@ describe('the usage of a model call', () => {
     expect(usageOf(start(), end())).to.deep.equal({ ...counts(COUNTED, 0), estimated: true });
   });
 
-  it('is there for events of any shape', () => {
+  it('the usage of a model call is there for events of any shape', () => {
     const odd = [{ type: 'message_start' }, { type: 'content_block_start' }, { type: 'content_block_delta' }];
     expect(usageOf(...odd, { type: 'message_delta' }, { type: 'ping' })).to.deep.equal(counts(0, 0));
   });

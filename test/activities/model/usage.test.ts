@@ -17,7 +17,7 @@ describe('the usage of a turn', () => {
     },
   });
 
-  it('sums every call, also failed ones', async () => {
+  it('the usage of a turn sums every call, also failed ones', async () => {
     service.model.reply(
       failure('overloaded_error', { headers: { 'retry-after-ms': '5' } }),
       message([text('Half of '), cut()], cost(10, 20, 30, 1)),
@@ -38,7 +38,7 @@ describe('the usage of a turn', () => {
     });
   });
 
-  it('is stored from the start of a call, so a worker that dies loses none of it', async () => {
+  it('the usage of a turn is stored from the start of a call, so a worker that dies loses none of it', async () => {
     const { model, db } = service;
     const gate = model.gate();
     model.reply(message([text('Slow', { before: { 0: wait(gate) } })], cost(10, 20, 30, 1)));
@@ -58,7 +58,7 @@ describe('the usage of a turn', () => {
     expect((await service.ended(sessionId)).usage.input_tokens).to.equal(60);
   });
 
-  it('has the time of the first token that a reader saw, stored while the answer streams', async () => {
+  it('the usage of a turn has the time of the first token that a reader saw, stored while the answer streams', async () => {
     const { model, db } = service;
     const gate = model.gate();
     model.reply([text('Seen at once, then slow', { before: { 4: wait(gate) } })]);

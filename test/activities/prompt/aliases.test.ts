@@ -5,14 +5,14 @@ import { toolAliases } from '../../../src/models/aliases.js';
 const API_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 describe('aliases of tool names', () => {
-  it('are the names themselves if the API accepts them', () => {
+  it('aliases of tool names are the names themselves if the API accepts them', () => {
     const { toModel, toFull } = toolAliases(['use_skill', 'mcp__a-b__search']);
     expect(toModel('mcp__a-b__search')).to.equal('mcp__a-b__search');
     expect(toFull('mcp__a-b__search')).to.equal('mcp__a-b__search');
     expect(toFull('made_up')).to.equal(undefined);
   });
 
-  it('are readable, short and the same in every request', () => {
+  it('aliases of tool names are readable, short and the same in every request', () => {
     const name = `mcp__files__read.file/${'x'.repeat(100)}`;
     const alias = toolAliases([name]).toModel(name);
     expect(alias)
@@ -22,7 +22,7 @@ describe('aliases of tool names', () => {
     expect(toolAliases([]).toModel(name), 'also when it is offered no more').to.equal(alias);
   });
 
-  it('give way to a tool that really has that name', () => {
+  it('aliases of tool names give way to a tool that really has that name', () => {
     const name = 'mcp__s__with space';
     const alias = toolAliases([name]).toModel(name);
     const both = toolAliases([name, alias]);
@@ -31,7 +31,7 @@ describe('aliases of tool names', () => {
     expect(both.toFull(both.toModel(name))).to.equal(name);
   });
 
-  it('are unique and lead back, whatever the names', () => {
+  it('aliases of tool names are unique and lead back, whatever the names', () => {
     const names = fc.uniqueArray(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }), { maxLength: 60 });
     fc.assert(
       fc.property(names, (tools) => {

@@ -106,7 +106,7 @@ describe('the request for any state of a session', () => {
   });
   after(() => builder.close());
 
-  it('is one that the model accepts', async () => {
+  it('the request for any state of a session is one that the model accepts', async () => {
     const session = fc.record({
       past: fc.array(pastTurn, { maxLength: 4 }),
       current: currentTurn,

@@ -8,7 +8,7 @@ const TURNS = 20;
 describe('the prompt cache', () => {
   const service = useTurnService({ model: { thinking: 'adaptive' } });
 
-  it('serves most of a session of twenty turns', async () => {
+  it('the prompt cache serves most of a session of twenty turns', async () => {
     const { model } = service;
     model.script(({ step }) => (step === 0 ? [thinking('.'), toolUse('list_files')] : 'An answer. '.repeat(20)));
     const sessionId = await service.session({ instruction: 'Rules of the house. '.repeat(50) });

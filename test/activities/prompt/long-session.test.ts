@@ -48,7 +48,7 @@ describe('a session longer than its model’s context', () => {
     return rows.length;
   };
 
-  it('is compacted again and again; each request fits, the history stays whole', async () => {
+  it('a session longer than its model’s context is compacted again and again; each request fits, the history stays whole', async () => {
     const sessionId = await newSession();
     const ends = [];
     for (let number = 1; number <= 24; number += 1) ends.push(await turn(sessionId, `Message number ${number}.`));
@@ -74,7 +74,7 @@ describe('a session longer than its model’s context', () => {
     expect(summaries()[1]!.userText).to.include('<summary-so-far>\nSUMMARY 0\n');
   });
 
-  it('counts the calls for summaries in the usage of their turn', async () => {
+  it('a session longer than its model’s context counts the calls for summaries in the usage of their turn', async () => {
     const sessionId = await newSession();
     const end = await turnsUntil(sessionId, () => summaries().length > 0);
     expect(end.usage_details.model_calls).to.equal(2 + summaries().length);
@@ -87,7 +87,7 @@ describe('a session longer than its model’s context', () => {
     expect(end.usage).to.deep.equal({ input_tokens: spent!.input, output_tokens: spent!.output });
   });
 
-  it('survives a failed summary and an empty one', async () => {
+  it('a session longer than its model’s context survives a failed summary and an empty one', async () => {
     const { model } = service;
     const headers = { 'retry-after-ms': '5' };
     model.on(/<transcript>/, failure('overloaded_error', { headers }), text(' '), text('SUMMARY at last'));
@@ -108,7 +108,7 @@ describe('a session longer than its model’s context', () => {
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).to.include('SUMMARY at last');
   });
 
-  it('is summarised in smaller pieces if the API counts more than the estimate', async () => {
+  it('a session longer than its model’s context is summarised in smaller pieces if the API counts more than the estimate', async () => {
     const { model } = service;
     model.on(
       /<transcript>/,
@@ -123,7 +123,7 @@ describe('a session longer than its model’s context', () => {
     expect(await compactions(sessionId)).to.equal(1);
   });
 
-  it('is not changed if the summary is cancelled, and the next turn compacts it', async () => {
+  it('a session longer than its model’s context is not changed if the summary is cancelled, and the next turn compacts it', async () => {
     const { model } = service;
     const gate = model.gate();
     model.on(/<transcript>/, text('never', { before: { 0: wait(gate) } }), text('SUMMARY after'));
@@ -143,7 +143,7 @@ describe('a session longer than its model’s context', () => {
     expect(last).to.include('SUMMARY after').and.include('The previous turn was cancelled by the user');
   });
 
-  it('is compacted once when the worker dies during the compaction', async () => {
+  it('a session longer than its model’s context is compacted once when the worker dies during the compaction', async () => {
     const { model } = service;
     const gate = model.gate();
     model.on(/<transcript>/, text('never', { before: { 0: wait(gate) } }), text('SUMMARY of the second'));
@@ -161,7 +161,7 @@ describe('a session longer than its model’s context', () => {
     expect(events).to.have.length(1);
   });
 
-  it('fails with context_too_long only if a single message does not fit, and then continues', async () => {
+  it('a session longer than its model’s context fails with context_too_long only if a single message does not fit, and then continues', async () => {
     const sessionId = await newSession();
     const end = await turn(sessionId, 'word '.repeat(15_000));
     expect(end).to.include({ type: 'turn.failed' });

@@ -35,7 +35,7 @@ describe('a turn longer than its model’s context', () => {
   };
   const look = (of: string, lines: number, id: string) => toolUse('mcp__shop__look', { of, lines }, { id });
 
-  it('replaces older results by a note on how to read them, and keeps the cache for most steps', async () => {
+  it('a turn longer than its model’s context replaces older results by a note on how to read them, and keeps the cache for most steps', async () => {
     const { model } = service;
     model.script(({ step }) => {
       if (step < 14) return look(`found${step}`, 400, `toolu_${step}`);
@@ -58,7 +58,7 @@ describe('a turn longer than its model’s context', () => {
     expect(changed.length).to.be.within(1, 6);
   });
 
-  it('cuts the results of one step to equal shares, and the model can read the rest', async () => {
+  it('a turn longer than its model’s context cuts the results of one step to equal shares, and the model can read the rest', async () => {
     const { model } = service;
     model.script((request) => {
       if (request.step === 0) return Array.from({ length: 4 }, (_, n) => look(`part${n}`, 1200, `toolu_p${n}`));
@@ -74,7 +74,7 @@ describe('a turn longer than its model’s context', () => {
     expect(resultOf(model.requests[2]!, 'toolu_on')).to.match(new RegExp(`^part3 ${offset}\\npart3 ${offset + 1}\\n`));
   });
 
-  it("shortens the model's own texts in requests, not in events", async () => {
+  it("a turn longer than its model’s context shortens the model's own texts in requests, not in events", async () => {
     const { model } = service;
     const content = 'A long document. '.repeat(230);
     model.script(({ step }) =>
@@ -87,7 +87,7 @@ describe('a turn longer than its model’s context', () => {
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).to.include('characters; left out to save room');
   });
 
-  it('rebuilds the request if the API counts more than the estimate', async () => {
+  it('a turn longer than its model’s context rebuilds the request if the API counts more than the estimate', async () => {
     const { model } = service;
     model.script(({ step, body }) => {
       if (step < 3) return look(`found${step}`, 400, `toolu_c${step}`);

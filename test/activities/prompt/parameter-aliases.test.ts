@@ -20,7 +20,7 @@ describe('aliases of parameters', () => {
     $defs: { Where: { type: 'object', properties: { 'a/b': { type: 'integer' } }, required: ['a/b'] } },
   };
 
-  it('leave a schema as it is whose names the API accepts', () => {
+  it('aliases of parameters leave a schema as it is whose names the API accepts', () => {
     const plain = { type: 'object', properties: { 'a.b-c_1': {} }, required: ['a.b-c_1'] };
     const { schema: same, toTool } = parameterAliases(plain);
     expect(same).to.equal(plain);
@@ -42,7 +42,7 @@ describe('aliases of parameters', () => {
     expect(new Ajv2020({ strict: false }).compile(aliased)({ [filter!]: 'x', [byId!]: [], plain: {} })).to.equal(false);
   });
 
-  it('are the same in every request, and lead back wherever they are in the input', () => {
+  it('aliases of parameters are the same in every request, and lead back wherever they are in the input', () => {
     const { schema: first, toTool } = parameterAliases(schema);
     const { schema: second } = parameterAliases(structuredClone(schema));
     expect(second).to.deep.equal(first);

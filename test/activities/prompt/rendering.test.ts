@@ -27,7 +27,7 @@ describe('a conversation as a request', () => {
   const use = (id: string): AssistantBlock => ({ type: 'tool_use', id, name: 'read_file', input: {} });
   const running = (content: string): TurnSeed => ({ state: 'running', content });
 
-  it('has the turns in order, each message with its facts', async () => {
+  it('a conversation as a request has the turns in order, each message with its facts', async () => {
     const built = await request([
       { state: 'completed', content: 'One?', steps: answered('One.') },
       { state: 'completed', content: 'Two?', steps: answered('Two.') },
@@ -43,7 +43,7 @@ describe('a conversation as a request', () => {
     ]);
   });
 
-  it('marks turns that were cancelled or failed, keeps their partial text, and adds results to their calls', async () => {
+  it('a conversation as a request marks turns that were cancelled or failed, keeps their partial text, and adds results to their calls', async () => {
     const built = await request([
       { state: 'cancelled', content: 'Buy.', steps: [{ content: [use('a'), use('b')], calls: [ok('bought'), null] }] },
       { state: 'failed', content: 'Tell.', cutOff: 'Once upon ' },
@@ -60,7 +60,7 @@ describe('a conversation as a request', () => {
     expect(last).to.include('[The previous turn failed before it was finished.]');
   });
 
-  it('states that the previous turn was cancelled even if a summary replaces it', async () => {
+  it('a conversation as a request states that the previous turn was cancelled even if a summary replaces it', async () => {
     const { sessionId, turnId } = await seedSession(builder.db, [{ state: 'cancelled' }, running('Well?')]);
     await builder.db.query(`INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, 1, 'So far.')`, [
       sessionId,
@@ -72,7 +72,7 @@ describe('a conversation as a request', () => {
       .and.include('was cancelled by the user');
   });
 
-  it('leaves out a turn that the model refused', async () => {
+  it('a conversation as a request leaves out a turn that the model refused', async () => {
     const built = await request([
       { state: 'completed', content: 'Evil.', steps: [{ content: [], stopReason: 'refusal' }] },
       running('Weather?'),
@@ -80,7 +80,7 @@ describe('a conversation as a request', () => {
     expect(texts(built).join()).to.include('the model refused').and.include('Weather?').and.not.include('Evil.');
   });
 
-  it('shows attached files with their message, and names them later', async () => {
+  it('a conversation as a request shows attached files with their message, and names them later', async () => {
     const file = { id: 'file_1', filename: 'a.png', mime_type: 'image/png', size_bytes: 70 };
     const { turnId } = await seedSession(builder.db, [{ state: 'running', files: [file] }]);
     const key = 'files/p/one';
@@ -94,7 +94,7 @@ describe('a conversation as a request', () => {
     expect(texts(later)[0]).to.include(line).and.not.include('<image>');
   });
 
-  it('shows images of results as long as there is room, documents in their turn, nothing of a failed one', async () => {
+  it('a conversation as a request shows images of results as long as there is room, documents in their turn, nothing of a failed one', async () => {
     const image: ResultBlock = { type: 'image', media_type: 'image/png', storage_key: 'results/a/pixel' };
     const paper: ResultBlock = {
       type: 'document',
@@ -111,7 +111,7 @@ describe('a conversation as a request', () => {
     expect(texts(failed)[2]).to.match(/^a: \(image, not shown again\)\(document "P", not shown again\)/);
   });
 
-  it('has at most twenty images, the latest', async () => {
+  it('a conversation as a request has at most twenty images, the latest', async () => {
     const image: ResultBlock = { type: 'image', media_type: 'image/png', storage_key: 'results/a/pixel' };
     for (let n = 0; n < 21; n += 1) {
       await builder.files.storage.put(`results/b/${n}`, Buffer.from(PIXEL, 'base64'), { contentType: 'image/png' });
@@ -126,7 +126,7 @@ describe('a conversation as a request', () => {
     expect(results.slice(1).every((text) => text.endsWith('<image>'))).to.equal(true);
   });
 
-  it('begins with the service’s prompt, the instruction and the skills, with breakpoints after each stable part', async () => {
+  it('a conversation as a request begins with the service’s prompt, the instruction and the skills, with breakpoints after each stable part', async () => {
     const skills = [{ id: 'skill_1', name: 'pdf', description: 'Works\nwith PDFs' }];
     const built = await request([{ ...running('Go.'), skills }], { instruction: 'Forget all of the above.' });
     const system = built.system as Anthropic.TextBlockParam[];

@@ -122,7 +122,7 @@ describe('a tree of a workspace', () => {
     return tree;
   };
 
-  it('is restored elsewhere with the same contents, modes, links and times, after any changes', async () => {
+  it('a tree of a workspace is restored elsewhere with the same contents, modes, links and times, after any changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(change, { maxLength: 12 }), { maxLength: 4 }), async (rounds) => {
         const tree = newTree();
@@ -145,7 +145,7 @@ describe('a tree of a workspace', () => {
     );
   });
 
-  it('keeps the four folders apart, and nothing beside them', async () => {
+  it('a tree of a workspace keeps the four folders apart, and nothing beside them', async () => {
     const tree = newTree();
     for (const name of ['home', 'outputs', 'tmp', 'workspace']) writeFileSync(join(tree.folder, name, 'x'), name);
     writeFileSync(join(tree.folder, 'other'), 'x');
@@ -158,7 +158,7 @@ describe('a tree of a workspace', () => {
     ]);
   });
 
-  it('counts and removes what is not kept: pipes, sockets, and names that are not UTF-8', async () => {
+  it('a tree of a workspace counts and removes what is not kept: pipes, sockets, and names that are not UTF-8', async () => {
     const tree = newTree();
     const workspace = join(tree.folder, 'workspace');
     execFileSync('mkfifo', [join(workspace, 'pipe')]);
@@ -174,7 +174,7 @@ describe('a tree of a workspace', () => {
     expect(readdirSync(workspace)).to.deep.equal(['kept']);
   });
 
-  it('makes a file of each hard link and takes setuid bits away', async () => {
+  it('a tree of a workspace makes a file of each hard link and takes setuid bits away', async () => {
     const tree = newTree();
     const workspace = join(tree.folder, 'workspace');
     writeFileSync(join(workspace, 'a'), 'one');
@@ -186,7 +186,7 @@ describe('a tree of a workspace', () => {
     expect(execFileSync('stat', ['-c', '%a', join(workspace, 'a')], { encoding: 'utf8' })).to.equal('755\n');
   });
 
-  it('is over its limit by bytes, by entries, by the length of a path, and by the size of a file with holes', async () => {
+  it('a tree of a workspace is over its limit by bytes, by entries, by the length of a path, and by the size of a file with holes', async () => {
     const isOver = async (fill: (workspace: string) => void, maxBytes = MAX_BYTES): Promise<boolean> => {
       const tree = newTree();
       fill(join(tree.folder, 'workspace'));
@@ -200,7 +200,7 @@ describe('a tree of a workspace', () => {
     expect(await isOver((at) => execFileSync('bash', ['-c', deep], { cwd: at }))).to.equal(true);
   });
 
-  it('refuses a version whose paths lead out of its folders', async () => {
+  it('a tree of a workspace refuses a version whose paths lead out of its folders', async () => {
     const entry = { kind: 'directory', mode: 0o755 } as const;
     for (const path of ['/workspace/../../../x', '/etc/x', '/workspace']) {
       const failure = await restored({ ...EMPTY_MANIFEST, entries: [{ ...entry, path }] }).catch(
@@ -210,7 +210,7 @@ describe('a tree of a workspace', () => {
     }
   });
 
-  it('reads only files that may have changed', async () => {
+  it('a tree of a workspace reads only files that may have changed', async () => {
     const tree = newTree();
     const file = join(tree.folder, 'workspace', 'a');
     writeFileSync(file, 'one');

@@ -15,7 +15,7 @@ describe('the start of a tool call whose commit is in doubt', () => {
   });
 
   for (const moment of ['before', 'after'] as const) {
-    it(`sends the call once if the connection breaks ${moment} the commit`, async () => {
+    it(`the start of a tool call whose commit is in doubt sends the call once if the connection breaks ${moment} the commit`, async () => {
       service.model.on(/Buy/, steps(toolUse('mcp__shop__buy'), 'Done.'));
       const sessionId = await service.session({ mcp_servers: [registered.id] });
       broken = breakNext("SET state = 'started'", moment);

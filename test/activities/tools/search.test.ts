@@ -15,7 +15,7 @@ describe('the search for tools', () => {
   const named = (tools: McpServerTool[], query: string): string[] =>
     searchTools(tools, query).map(({ toolName, serverName }) => `${serverName}.${toolName}`);
 
-  it('finds the right one of 2,500 tools among its first five hits, for at least 45 of 50 tasks', () => {
+  it('the search for tools finds the right one of 2,500 tools among its first five hits, for at least 45 of 50 tasks', () => {
     const tools = manyServerTools();
     expect(tools).to.have.length(2500);
     expect(TASKS).to.have.length(50);
@@ -26,7 +26,7 @@ describe('the search for tools', () => {
     expect(50 - missed.length, JSON.stringify(missed)).to.be.at.least(45);
   });
 
-  it('looks into names, servers, descriptions and arguments, whatever the case', () => {
+  it('the search for tools looks into names, servers, descriptions and arguments, whatever the case', () => {
     const tools = [
       tool('mail', 'send', 'Sends a letter.'),
       tool('crm', 'add', 'Adds a person.', { postal_code: {} }),
@@ -39,7 +39,7 @@ describe('the search for tools', () => {
     expect(named(tools, '?!')).to.deep.equal([]);
   });
 
-  it('puts more different words first, then hits in the name, then the order of the turn', () => {
+  it('the search for tools puts more different words first, then hits in the name, then the order of the turn', () => {
     const tools = [
       tool('a', 'one', 'Reads the weather of a city.'),
       tool('b', 'weather', 'Tells it.'),
@@ -55,13 +55,13 @@ describe('the search for tools', () => {
     expect(named(tools, 'weather')).to.deep.equal(['b.weather', 'c.city_weather', 'a.one', 'd.two']);
   });
 
-  it('gives the tools first whose own or full name is the query', () => {
+  it('the search for tools gives the tools first whose own or full name is the query', () => {
     const tools = [tool('a', 'get_issue_list_all', 'Get issue, list.'), tool('b', 'get_issue'), tool('c', 'get_issue')];
     expect(named(tools, 'get_issue').slice(0, 2)).to.deep.equal(['b.get_issue', 'c.get_issue']);
     expect(named(tools, ' MCP__c__get_issue ')[0]).to.equal('c.get_issue');
   });
 
-  it('cuts words at everything but letters and digits', () => {
+  it('the search for tools cuts words at everything but letters and digits', () => {
     const tools = [tool('a', 'größe'), tool('b', 'v2')];
     expect(named(tools, 'GRÖSSE,größe/')).to.deep.equal(['a.größe']);
     expect(named(tools, 'v2.0')).to.deep.equal(['b.v2']);
@@ -79,7 +79,7 @@ describe('the tools that are deferred', () => {
     return [...deferTools(tools, toolsets, limits).deferred.values()].map(({ toolName }) => toolName);
   };
 
-  it('are all or none, by the number of tokens or by a tenth of the window, whichever is less', () => {
+  it('the tools that are deferred are all or none, by the number of tokens or by a tenth of the window, whichever is less', () => {
     const fits = Math.ceil(bytes / 3.5);
     expect(deferred(fits)).to.deep.equal([]);
     expect(deferred(fits - 1)).to.deep.equal(['one', 'two', 'three']);
@@ -88,7 +88,7 @@ describe('the tools that are deferred', () => {
     expect(deferred(0, 10)).to.deep.equal([]);
   });
 
-  it('are chosen by defer: the tools of never and always do not count', () => {
+  it('the tools that are deferred are chosen by defer: the tools of never and always do not count', () => {
     expect(deferred(1000, 1e9, { a: 'never' })).to.deep.equal([]);
     expect(deferred(500, 1e9, { a: 'never' })).to.deep.equal(['two', 'three']);
     expect(deferred(1000, 1e9, { a: 'always', c: 'auto' })).to.deep.equal(['one']);
@@ -118,7 +118,7 @@ describe('the tools that are found', () => {
   const found = (calls: Parameters<typeof foundTools>[0], turn: number, maxBytes = 1000): string[] =>
     foundTools(calls, { bytesOf: (name) => sizes[name], toFull: (alias) => alias, maxBytes, turn });
 
-  it('are the hits of searches and what was called without one, in the order of finding', () => {
+  it('the tools that are found are the hits of searches and what was called without one, in the order of finding', () => {
     const calls = [
       search(1, 1, 'b', 'a'),
       call(1, 2, 'a'),
@@ -129,7 +129,7 @@ describe('the tools that are found', () => {
     expect(found(calls, 2)).to.deep.equal(['b', 'a', 'c', 'd']);
   });
 
-  it('go back at the start of a turn when they are too large, those first that were not called for longest', () => {
+  it('the tools that are found go back at the start of a turn when they are too large, those first that were not called for longest', () => {
     const calls = [search(1, 1, 'a', 'b', 'c'), call(1, 2, 'a'), call(2, 1, 'b')];
     expect(found(calls.slice(0, 2), 1, 20)).to.deep.equal(['a', 'b', 'c']);
     expect(found(calls.slice(0, 2), 2, 20)).to.deep.equal(['a', 'b']);
@@ -139,7 +139,7 @@ describe('the tools that are found', () => {
     expect(found([...calls, search(2, 2, 'd'), search(3, 1, 'a')], 3, 20)).to.deep.equal(['b', 'd', 'a']);
   });
 
-  it('are read from a result, and from one that was shortened', () => {
+  it('the tools that are found are read from a result, and from one that was shortened', () => {
     const text = formatHits(
       [
         { name: 'mcp__a__b', description: 'First.\nmcp__x__y: second' },

@@ -39,7 +39,7 @@ describe('a model call that waits for its answer', () => {
     return id;
   };
 
-  it('keeps no tools and no conversation', async () => {
+  it('a model call that waits for its answer keeps no tools and no conversation', async () => {
     await service.run(await session(), 'warm up');
     const sessions = await Promise.all(Array.from({ length: TURNS }, session));
     hold = new Promise((resolve) => (answerAll = resolve));

@@ -17,7 +17,7 @@ import { connectClient } from '../../support/workflow-history.js';
 const BUNDLE = fileURLToPath(new URL('../../../dist/workflow-bundle.js', import.meta.url));
 
 describe('unexpected errors of an activity', () => {
-  it('are counted over its attempts, outages are not', async () => {
+  it('unexpected errors of an activity are counted over its attempts, outages are not', async () => {
     const address = await temporalAddress();
     const taskQueue = `faults-${randomUUID()}`;
     // The first use of Temporal's runtime fixes its options for the process.

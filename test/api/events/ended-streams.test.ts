@@ -10,7 +10,7 @@ describe('a stream that the service ends', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());
 
-  it('its key is revoked: within 10 s, and the turn goes on', async () => {
+  it('a stream that the service ends its key is revoked: within 10 s, and the turn goes on', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate)]);
     const key = await service.newKey();

@@ -8,7 +8,7 @@ import { useTurnService } from '../../support/use.js';
 describe('a stream read by EventSource', () => {
   const service = useTurnService();
 
-  it('has the deltas and the stored events of a turn, which the next turn builds on', async () => {
+  it('a stream read by EventSource has the deltas and the stored events of a turn, which the next turn builds on', async () => {
     const { model } = service;
     // The text comes when the stream is open: what is complete by then arrives without its deltas.
     const isWatched = model.gate();

@@ -48,7 +48,7 @@ describe('a stream of the session that reads the tables', () => {
   };
   const idsOf = ({ frames }: SseReader): string[] => frames.map(({ id }) => id);
 
-  it('finds turns whose notifications are lost, also several that began and ended meanwhile', async () => {
+  it('a stream of the session that reads the tables finds turns whose notifications are lost, also several that began and ended meanwhile', async () => {
     const sessionId = await session();
     const stream = await follow(sessionId);
     const expected = [await turn(sessionId), await turn(sessionId)];
@@ -65,7 +65,7 @@ describe('a stream of the session that reads the tables', () => {
     await end(last);
   });
 
-  it('is notified of each turn that begins, not of the first one alone', async () => {
+  it('a stream of the session that reads the tables is notified of each turn that begins, not of the first one alone', async () => {
     const sessionId = await session();
     await turn(sessionId);
     const payloads: string[] = [];
@@ -82,7 +82,7 @@ describe('a stream of the session that reads the tables', () => {
     }
   });
 
-  it('has to send what later turns hold, too', async () => {
+  it('a stream of the session that reads the tables has to send what later turns hold, too', async () => {
     const sessionId = await session();
     const [first, second] = [await turn(sessionId), await turn(sessionId)];
     const count = (turnId: string, isOfSession: boolean): Promise<number> =>
@@ -94,7 +94,7 @@ describe('a stream of the session that reads the tables', () => {
     expect(await count(first, true)).to.be.greaterThan(ends[0] + ends[1]);
   });
 
-  it('replays 10,000 events; more are refused, with a hint to read the history', async () => {
+  it('a stream of the session that reads the tables replays 10,000 events; more are refused, with a hint to read the history', async () => {
     const sessionId = await session();
     const long = await turn(sessionId);
     /** Gives the turn so many events: its message, answers, and its end. */

@@ -49,7 +49,7 @@ describe('a stream of the session', () => {
     return { sessionId, turns };
   };
 
-  it('shows every turn, whatever starts it, in order, as the history does', async () => {
+  it('a stream of the session shows every turn, whatever starts it, in order, as the history does', async () => {
     const sessionId = await service.session();
     const streams = await onBoth(sessionId);
     await streaming(service, { sessionId, then: [toolUse('list_files')] }).then(async ({ gate }) => {
@@ -78,7 +78,7 @@ describe('a stream of the session', () => {
     expect(streams[1]!.frames.map(shown)).to.deep.equal(streams[0]!.frames.map(shown));
   });
 
-  it('begins with the open turn and its deltas; its frames are those of the stream of the turn', async () => {
+  it('a stream of the session begins with the open turn and its deltas; its frames are those of the stream of the turn', async () => {
     const { sessionId, turnId, gate } = await streaming(service);
     const ofTurn = await service.stream(sessionId);
     const streams = await onBoth(sessionId);
@@ -94,7 +94,7 @@ describe('a stream of the session', () => {
     }
   });
 
-  it('begins with the last turn when none is open, and goes on with the next', async () => {
+  it('a stream of the session begins with the last turn when none is open, and goes on with the next', async () => {
     const { sessionId, turns } = await talked('One', 'Two');
     const stream = await follow(sessionId);
     await stream.until(endOf(turns[1]!));
@@ -103,7 +103,7 @@ describe('a stream of the session', () => {
     expect(stored(stream)).to.deep.equal((await service.history(sessionId)).slice(3));
   });
 
-  it('goes on after any frame of any turn, with all that was stored since, then live', async () => {
+  it('a stream of the session goes on after any frame of any turn, with all that was stored since, then live', async () => {
     const { sessionId } = await talked('One', 'Two');
     const { gate } = await streaming(service, { sessionId });
     const whole = await follow(sessionId, undefined, `&after=${(await service.history(sessionId))[0].id}`);
@@ -131,7 +131,7 @@ describe('a stream of the session', () => {
     }
   });
 
-  it('begins after any event of the history', async () => {
+  it('a stream of the session begins after any event of the history', async () => {
     const { sessionId } = await talked('One', 'Two');
     const before = await service.history(sessionId);
     const streams = await Promise.all(before.map(({ id }) => follow(sessionId, undefined, `&after=${id}`)));
@@ -141,7 +141,7 @@ describe('a stream of the session', () => {
     for (const [at, stream] of streams.entries()) expect(stored(stream)).to.deep.equal(history.slice(at + 1));
   });
 
-  it('follows Last-Event-ID before `after`; an unknown one means the last turn', async () => {
+  it('a stream of the session follows Last-Event-ID before `after`; an unknown one means the last turn', async () => {
     const { sessionId, turns } = await talked('One', 'Two');
     const history = await service.history(sessionId);
     for (const [id, from] of [
@@ -156,7 +156,7 @@ describe('a stream of the session', () => {
     }
   });
 
-  it('refuses an event that the session does not have, and another value of `follow`', async () => {
+  it('a stream of the session refuses an event that the session does not have, and another value of `follow`', async () => {
     const [{ sessionId }, other] = [await talked('One'), await talked('Elsewhere')];
     const path = `/v1/sessions/${sessionId}/events/stream`;
     for (const id of ['', 'evt_1', (await service.history(other.sessionId))[0].id]) {
@@ -173,7 +173,7 @@ describe('a stream of the session', () => {
     expect([status, headers.get('content-type')]).to.deep.equal([200, 'text/event-stream']);
   });
 
-  it('ends when the session is deleted', async () => {
+  it('a stream of the session ends when the session is deleted', async () => {
     const { sessionId, turns } = await talked('One');
     const waiting = [...(await onBoth(sessionId)), await follow(sessionId, `${turns[0]}:3`)];
     const empty = await service.session();
@@ -183,7 +183,7 @@ describe('a stream of the session', () => {
     for (const { ended } of waiting) await ended;
   });
 
-  it('ends when its process drains, and goes on in another one', async () => {
+  it('a stream of the session ends when its process drains, and goes on in another one', async () => {
     const { sessionId, turns } = await talked('One');
     const drained = await service.anotherApi();
     const before = await follow(sessionId, undefined, '', drained.url);

@@ -12,7 +12,7 @@ describe('the event history', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());
 
-  it('has all turns in order, with the events of a running turn so far', async () => {
+  it('the event history has all turns in order, with the events of a running turn so far', async () => {
     const gate = service.model.gate();
     const sessionId = await service.session({ thinking_enabled: false });
     expect(await service.history(sessionId)).to.deep.equal([]);
@@ -71,7 +71,7 @@ describe('the event history, filtered', () => {
   const read = (query: string, limit = 100): Promise<{ id: string; type: string; turn_id: string }[]> =>
     allItems(service.api, `/v1/sessions/${sessionId}/events?${query}&limit=${limit}`);
 
-  it('has the events of one turn, of some types, in either order, and of all of these at once', async () => {
+  it('the event history, filtered has the events of one turn, of some types, in either order, and of all of these at once', async () => {
     const all = await read('');
     expect(all).to.have.length(15);
     const ends = ['agent.message', 'turn.completed'];
@@ -90,7 +90,7 @@ describe('the event history, filtered', () => {
     }
   });
 
-  it('is empty for a turn that the session does not have', async () => {
+  it('the event history, filtered is empty for a turn that the session does not have', async () => {
     const other = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
     await insertEndedTurns(service.db, other, { count: 1, results: 0 });
     for (const turnId of ['turn_none', 'x'.repeat(3000), `turn_1${other}`]) {
@@ -98,7 +98,7 @@ describe('the event history, filtered', () => {
     }
   });
 
-  it('refuses filters that are empty, unknown or of what is not stored', async () => {
+  it('the event history, filtered refuses filters that are empty, unknown or of what is not stored', async () => {
     const cases = {
       types: ['', 'agent.message,', 'agent.messages', 'agent.message.delta', 'agent.message, turn.failed', '%00'],
       turn_id: ['', '%00'],
@@ -113,7 +113,7 @@ describe('the event history, filtered', () => {
     }
   });
 
-  it('takes a cursor with the filter that it came with, and with no other one', async () => {
+  it('the event history, filtered takes a cursor with the filter that it came with, and with no other one', async () => {
     const filters = ['', 'order=desc', `turn_id=${turnIds[0]}`, `turn_id=${turnIds[1]}`, 'types=agent.tool_result'];
     const another = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
     const cursorOf = async (filter: string) => (await get(`${filter}&limit=1`)).body.meta.next_cursor as string;
@@ -137,7 +137,7 @@ describe('the event history, filtered', () => {
     );
   });
 
-  it('has each event by its id', async () => {
+  it('the event history, filtered has each event by its id', async () => {
     for (const event of await read('')) {
       const { status, body } = await service.api('GET', `/v1/sessions/${sessionId}/events/${event.id}`);
       expect(status).to.equal(200);
@@ -154,7 +154,7 @@ describe('the event history, filtered', () => {
     }
   });
 
-  it('finds what is rare in a long history without reading the rest', async () => {
+  it('the event history, filtered finds what is rare in a long history without reading the rest', async () => {
     const [project] = await service.db.query<[{ id: string }]>('SELECT id FROM projects');
     const [long] = (await insertSessions(service.db, project.id, 1)) as [string];
     await insertEndedTurns(service.db, long, { count: 20, results: 1000 });

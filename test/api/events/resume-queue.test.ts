@@ -6,7 +6,7 @@ import { useTurnService } from '../../support/use.js';
 describe('a stream that goes on behind the end of a turn', () => {
   const service = useTurnService();
 
-  it('shows each turn of the queue in order, then nothing', async () => {
+  it('a stream that goes on behind the end of a turn shows each turn of the queue in order, then nothing', async () => {
     const { sessionId, gate, turnId } = await streaming(service);
     const turns = [turnId];
     for (const content of ['Two', 'Three'])

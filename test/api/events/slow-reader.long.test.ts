@@ -41,7 +41,7 @@ describe('the reader of a stream', () => {
     return Number(/^event_streams_open (\d+)$/m.exec(metrics)![1]);
   };
 
-  it('is closed after 10 s when it has stopped reading with more than 1 MiB to come, and resumes without loss', async () => {
+  it('the reader of a stream is closed after 10 s when it has stopped reading with more than 1 MiB to come, and resumes without loss', async () => {
     const { sessionId, firstId } = await sessionWithFrame(FRAME);
     const before = performance.now();
     const response = await openPaused(sessionId);
@@ -88,7 +88,7 @@ describe('the reader of a stream', () => {
     expect(response.complete).to.equal(true);
   });
 
-  it('is not closed when it reads slowly through one large frame', async () => {
+  it('the reader of a stream is not closed when it reads slowly through one large frame', async () => {
     const { sessionId } = await sessionWithFrame(FRAME);
     const response = await openPaused(sessionId);
     const before = performance.now();

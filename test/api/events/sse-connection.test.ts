@@ -65,7 +65,7 @@ describe('a reader of an event stream that has stopped reading', () => {
     await setImmediate();
   };
 
-  it('is closed when its socket accepted no data for 10 s, and not before', async () => {
+  it('a reader of an event stream that has stopped reading is closed when its socket accepted no data for 10 s, and not before', async () => {
     const { connection } = await openStalled();
     await tick(connection, 5_000);
     expect(res.destroyed).to.equal(false);
@@ -73,7 +73,7 @@ describe('a reader of an event stream that has stopped reading', () => {
     expect(res.destroyed).to.equal(true);
   });
 
-  it('is not closed when it has gone on reading meanwhile', async () => {
+  it('a reader of an event stream that has stopped reading is not closed when it has gone on reading meanwhile', async () => {
     const { connection, response } = await openStalled();
     const resumed = Date.now();
     response.resume();
@@ -90,7 +90,7 @@ describe('a reader of an event stream that has stopped reading', () => {
     response.destroy();
   });
 
-  it('is written to at once until its socket is full, and again when it has read on, in order', async () => {
+  it('a reader of an event stream that has stopped reading is written to at once until its socket is full, and again when it has read on, in order', async () => {
     const { connection, response } = await open();
     const sent = await fill(connection);
     expect(connection.sendNow(LAST)).to.equal(false);
@@ -105,7 +105,7 @@ describe('a reader of an event stream that has stopped reading', () => {
     expect(received.endsWith(`${sent.join('')}the last onethe last one`)).to.equal(true);
   });
 
-  it('is closed after 10 s when much waits behind what was written at once', async () => {
+  it('a reader of an event stream that has stopped reading is closed after 10 s when much waits behind what was written at once', async () => {
     const { connection } = await open(2 * 1024 * 1024);
     await fill(connection);
     await tick(connection, 5_000);
@@ -114,7 +114,7 @@ describe('a reader of an event stream that has stopped reading', () => {
     expect(res.destroyed).to.equal(true);
   });
 
-  it('gets nothing more when its stream must end while it stands still', async () => {
+  it('a reader of an event stream that has stopped reading gets nothing more when its stream must end while it stands still', async () => {
     const { connection, response, gone } = await open();
     await fill(connection);
     const { writableLength } = res;

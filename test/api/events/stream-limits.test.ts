@@ -25,7 +25,7 @@ describe('the open streams of a project', () => {
     return stream;
   };
 
-  it('are limited: one more is 429 with Retry-After, until one closes', async () => {
+  it('the open streams of a project are limited: one more is 429 with Retry-After, until one closes', async () => {
     const [first] = [await open(service.key, sessionId, '?follow=session'), await open()];
     for (const query of ['', '?follow=session']) {
       const { status, body, headers } = await service.api('GET', `/v1/sessions/${sessionId}/events/stream${query}`);
@@ -37,7 +37,7 @@ describe('the open streams of a project', () => {
     await eventually('there is room for another', async () => (await open()).status === 200);
   });
 
-  it('are counted for each project', async () => {
+  it('the open streams of a project are counted for each project', async () => {
     const other = await service.newKey({ project: 'other' });
     const { body } = await service.as(other)('POST', '/v1/sessions', { model_id: 'test-model' });
     expect((await open(other, body.id)).status).to.equal(200);
@@ -51,7 +51,7 @@ describe('the memory of an open stream', () => {
     for (const stream of streams) stream.close();
   });
 
-  it('does not contain the tools of its session', async () => {
+  it('the memory of an open stream does not contain the tools of its session', async () => {
     const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     // Parsed, they take 20 MiB.
     const tools = JSON.stringify(Array.from({ length: 300_000 }, () => ({})));

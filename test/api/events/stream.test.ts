@@ -47,7 +47,7 @@ describe('the event stream', () => {
     expect((await service.api('DELETE', `/v1/sessions/${sessionId}`)).status).to.equal(204);
   };
 
-  it('has its wire form, its headers, retry and a first comment', async () => {
+  it('the event stream has its wire form, its headers, retry and a first comment', async () => {
     const { sessionId } = await answered();
     const response = await fetch(`${service.url}/v1/sessions/${sessionId}/events/stream`, {
       headers: { Authorization: `Bearer ${service.key}` },
@@ -70,7 +70,7 @@ describe('the event stream', () => {
     expect(frames).to.have.length(3);
   });
 
-  it('sends deltas before their message, as data without an id', async () => {
+  it('the event stream sends deltas before their message, as data without an id', async () => {
     const { frames } = await answered();
     expect(frames.map(({ event }) => event)).to.deep.equal([
       'user.message',
@@ -84,7 +84,7 @@ describe('the event stream', () => {
     for (const { id, event, data } of frames) checkFrame({ id, event, data: JSON.stringify(data) });
   });
 
-  it('answers a Host header and a request target that hold a password', async () => {
+  it('the event stream answers a Host header and a request target that hold a password', async () => {
     const { sessionId } = await answered();
     const path = `/v1/sessions/${sessionId}/events/stream`;
     for (const [target, host] of [
@@ -101,7 +101,7 @@ describe('the event stream', () => {
     }
   });
 
-  it('waits for the first turn of a session, with pings, wherever it is watched', async () => {
+  it('the event stream waits for the first turn of a session, with pings, wherever it is watched', async () => {
     const sessionId = await service.session();
     const waiting = await Promise.all([service.stream(sessionId), onOther(sessionId)]);
     const pings = Promise.all(waiting.map((stream) => comments(stream, 2)));
@@ -115,7 +115,7 @@ describe('the event stream', () => {
     }
   });
 
-  it('ends while it waits on a session that is deleted', async () => {
+  it('the event stream ends while it waits on a session that is deleted', async () => {
     const sessionId = await service.session();
     const waiting = await Promise.all([service.stream(sessionId), onOther(sessionId)]);
     await deleteSession(sessionId);
@@ -123,7 +123,7 @@ describe('the event stream', () => {
     expect((await service.stream(sessionId)).status).to.equal(404);
   });
 
-  it('shows the most recent turn, from its start, when none runs', async () => {
+  it('the event stream shows the most recent turn, from its start, when none runs', async () => {
     const { sessionId } = await answered('One');
     await service.send(sessionId, 'Two');
     await service.ended(sessionId);
@@ -195,14 +195,14 @@ describe('the event stream', () => {
     });
   });
 
-  it('keeps deltas after the end for streams that are open; new ones get the stored events', async () => {
+  it('the event stream keeps deltas after the end for streams that are open; new ones get the stored events', async () => {
     const { sessionId, frames } = await answered();
     const turnId = frames[0]!.data.turn_id as string;
     expect(await storedDeltas(service.db, turnId)).to.have.length(1);
     expect((await read(sessionId)).frames.map(shown)).to.deep.equal(frames.filter((f) => !isDelta(f)).map(shown));
   });
 
-  it('is the same for fifty watchers, early and late, on two processes', async () => {
+  it('the event stream is the same for fifty watchers, early and late, on two processes', async () => {
     const gate = service.model.gate();
     service.model.on(
       /Tell/,
@@ -230,7 +230,7 @@ describe('the event stream', () => {
     }
   });
 
-  it('carries any text: emoji across pieces, ten thousand characters at once, NUL and lone surrogates', async () => {
+  it('the event stream carries any text: emoji across pieces, ten thousand characters at once, NUL and lone surrogates', async () => {
     const long = '👩‍🚀'.repeat(2000);
     const pieces = [long, 'a\0b', '\ud83d', 'c', 'line\nbreak\r\nand \u2028'];
     const { frames } = await answered('Hello', text(pieces));
@@ -241,7 +241,7 @@ describe('the event stream', () => {
     for (const delta of deltas) expect(delta.isWellFormed()).to.equal(true);
   });
 
-  it('does not lose anything when the LISTEN connections are killed', async () => {
+  it('the event stream does not lose anything when the LISTEN connections are killed', async () => {
     const gates = [service.model.gate(), service.model.gate()];
     service.model.reply(
       text('One two three four five.', { every: 0, before: { 1: wait(gates[0]!), 3: wait(gates[1]!) } }),

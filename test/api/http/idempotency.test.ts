@@ -19,7 +19,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
     return row!.n;
   };
 
-  it('gives the first answer again, for the same content however it is written', async () => {
+  it('Idempotency-Key gives the first answer again, for the same content however it is written', async () => {
     const key = randomUUID();
     const first = await post(key, '{"model_id":"test-model","metadata":{"a":"1","b":"2"}}');
     const before = await sessions();
@@ -32,7 +32,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
     expect(await sessions()).to.equal(before);
   });
 
-  it('does not replay an answer to a key that lacks a permission for what the body names', async () => {
+  it('Idempotency-Key does not replay an answer to a key that lacks a permission for what the body names', async () => {
     const file = new FormData();
     file.set('file', new Blob(['text']), 'a.txt');
     const { body: uploaded } = await service.api('POST', '/v1/files', file);
@@ -51,7 +51,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
     expect((await send(service.api)).headers.get('idempotency-replayed')).to.equal('true');
   });
 
-  it('makes one session of many parallel posts', async () => {
+  it('Idempotency-Key makes one session of many parallel posts', async () => {
     const key = randomUUID();
     const before = await sessions();
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(key)));
@@ -70,13 +70,13 @@ describe('Idempotency-Key (contract.md §1)', () => {
     );
   });
 
-  it('keeps no other answer than a success', async () => {
+  it('Idempotency-Key keeps no other answer than a success', async () => {
     const key = randomUUID();
     expect((await post(key, { model_id: 'other' })).status).to.equal(422);
     expect((await post(key)).status).to.equal(201);
   });
 
-  it('is looked up after permission, rate limit and body', async () => {
+  it('Idempotency-Key is looked up after permission, rate limit and body', async () => {
     const key = randomUUID();
     const first = await post(key);
     const reader = service.as(await service.newKey({ scopes: ['sessions:read'] }));
@@ -88,7 +88,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
     );
   });
 
-  it('is of its project and path', async () => {
+  it('Idempotency-Key is of its project and path', async () => {
     const key = randomUUID();
     const mine = await post(key);
     const other = service.as(await service.newKey({ project: 'other' }));
@@ -97,7 +97,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
     expect(theirs.body.id).to.not.equal(mine.body.id);
   });
 
-  it('must be 1 to 255 printable ASCII characters', async () => {
+  it('Idempotency-Key must be 1 to 255 printable ASCII characters', async () => {
     for (const key of ['', 'a'.repeat(256), 'é', 'a\tb']) {
       const { status, body } = await post(key);
       expect(`${status} ${body.error?.type}`, key).to.equal('400 bad_request');
@@ -106,14 +106,14 @@ describe('Idempotency-Key (contract.md §1)', () => {
     expect((await post('k'.repeat(255))).status).to.equal(201);
   });
 
-  it('is ignored by operations that do not create', async () => {
+  it('Idempotency-Key is ignored by operations that do not create', async () => {
     const { body: session } = await post(randomUUID());
     const headers = { 'Idempotency-Key': 'same' };
     expect((await service.api('DELETE', `/v1/sessions/${session.id}`, undefined, headers)).status).to.equal(204);
     expect((await service.api('DELETE', `/v1/sessions/${session.id}`, undefined, headers)).status).to.equal(404);
   });
 
-  it('starts anew after 24 hours', async () => {
+  it('Idempotency-Key starts anew after 24 hours', async () => {
     const key = randomUUID();
     const first = await post(key);
     await service.db.query(

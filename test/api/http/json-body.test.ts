@@ -21,13 +21,13 @@ describe('JSON bodies (contract.md §1)', () => {
   };
   const valid = '{"model_id":"test-model"}';
 
-  it('takes application/json in UTF-8, however it is spelt', async () => {
+  it('JSON bodies takes application/json in UTF-8, however it is spelt', async () => {
     for (const type of ['application/json', 'Application/JSON; charset=UTF-8', 'application/json;charset="utf-8"']) {
       expect(await typeOf(valid, { 'Content-Type': type }), type).to.equal('201 ok');
     }
   });
 
-  it('refuses other types, other charsets and compressed bodies', async () => {
+  it('JSON bodies refuses other types, other charsets and compressed bodies', async () => {
     for (const type of [
       'text/plain',
       'application/merge-patch+json',
@@ -40,7 +40,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(await typeOf(valid, { 'Content-Encoding': 'gzip' })).to.equal('415 unsupported_media_type');
   });
 
-  it('takes application/merge-patch+json for PATCH', async () => {
+  it('JSON bodies takes application/merge-patch+json for PATCH', async () => {
     const { body: session } = await post(valid);
     const { status } = await service.api('PATCH', `/v1/sessions/${session.id}`, '{"metadata":{}}', {
       'Content-Type': 'application/merge-patch+json',
@@ -48,7 +48,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(status).to.equal(200);
   });
 
-  it('refuses a body that is not JSON', async () => {
+  it('JSON bodies refuses a body that is not JSON', async () => {
     const bodies = [
       '',
       ' ',
@@ -63,7 +63,7 @@ describe('JSON bodies (contract.md §1)', () => {
     for (const body of bodies) expect(await typeOf(body), String(body)).to.equal('400 bad_request');
   });
 
-  it('refuses JSON that is not an object, or has a field of a wrong type or name', async () => {
+  it('JSON bodies refuses JSON that is not an object, or has a field of a wrong type or name', async () => {
     for (const body of [
       '1',
       '"a"',
@@ -85,17 +85,17 @@ describe('JSON bodies (contract.md §1)', () => {
     }
   });
 
-  it('lists every error with a JSON Pointer', async () => {
+  it('JSON bodies lists every error with a JSON Pointer', async () => {
     const { body } = await post('{"thinking_enabled":"yes","mcp_servers":["a","a"],"metadata":{"a/b~c":1},"x":1}');
     const paths = body.error.details.errors.map(({ path }: { path: string }) => path);
     expect(paths).to.have.members(['/model_id', '/thinking_enabled', '/mcp_servers', '/metadata/a~1b~0c', '/x']);
   });
 
-  it('takes the last of duplicate keys', async () => {
+  it('JSON bodies takes the last of duplicate keys', async () => {
     expect((await post('{"model_id":5,"model_id":"test-model"}')).status).to.equal(201);
   });
 
-  it('refuses text that cannot be stored, at any depth', async () => {
+  it('JSON bodies refuses text that cannot be stored, at any depth', async () => {
     for (const bad of ['\\u0000', 'a\\ud800', '\\udc00b']) {
       for (const body of [
         `{"model_id":"test-model","instruction":"${bad}"}`,
@@ -109,7 +109,7 @@ describe('JSON bodies (contract.md §1)', () => {
     }
   });
 
-  it('survives depth and width', async () => {
+  it('JSON bodies survives depth and width', async () => {
     const deep = '['.repeat(MIB - 20) + ']'.repeat(MIB - 20);
     expect(await typeOf(deep)).to.equal('422 validation_error');
     const objects = '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000);
@@ -119,7 +119,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(await typeOf(wide)).to.equal('422 validation_error');
   });
 
-  it('stops reading at the first value too many', async () => {
+  it('JSON bodies stops reading at the first value too many', async () => {
     const head =
       `PATCH /v1/sessions/SESSION HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n` +
       'Content-Type: application/json\r\nContent-Length: 2000000\r\n\r\n{"metadata":[';
@@ -132,7 +132,7 @@ describe('JSON bodies (contract.md §1)', () => {
       .and.contain('10000 JSON values');
   });
 
-  it('takes 2 MiB and not a byte more, as soon as it has arrived', async () => {
+  it('JSON bodies takes 2 MiB and not a byte more, as soon as it has arrived', async () => {
     const padding = (bytes: number): string => valid + ' '.repeat(bytes - valid.length);
     expect(await typeOf(padding(2 * MIB))).to.equal('201 ok');
     const { status, body } = await post(padding(2 * MIB + 1));
@@ -146,7 +146,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(endless).to.match(/^HTTP\/1.1 413 /);
   });
 
-  it('answers while a large body still comes, and serves the next request of the connection', async () => {
+  it('JSON bodies answers while a large body still comes, and serves the next request of the connection', async () => {
     const body = 'x'.repeat(8 * MIB);
     const head = `POST /v1/sessions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
     const answers = await rawHttp(
@@ -157,7 +157,7 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 413', 'HTTP/1.1 200']);
   });
 
-  it('ignores the body of an operation without one', async () => {
+  it('JSON bodies ignores the body of an operation without one', async () => {
     const { body: session } = await post(valid);
     const { status } = await service.api('DELETE', `/v1/sessions/${session.id}`, 'not json', {
       'Content-Type': 'text/weird',
@@ -165,14 +165,14 @@ describe('JSON bodies (contract.md §1)', () => {
     expect(status).to.equal(204);
   });
 
-  it('asks for the body only after key, permission and resource', async () => {
+  it('JSON bodies asks for the body only after key, permission and resource', async () => {
     const missing = await service.api('PATCH', '/v1/sessions/ses_none', 'not json');
     expect(missing.status).to.equal(404);
     const reader = service.as(await service.newKey({ scopes: ['sessions:read'] }));
     expect((await reader('POST', '/v1/sessions', 'not json')).status).to.equal(403);
   });
 
-  it('never answers 5xx, whatever JSON comes', async () => {
+  it('JSON bodies never answers 5xx, whatever JSON comes', async () => {
     const key = fc.oneof(
       fc.constantFrom(
         'model_id',
@@ -235,7 +235,7 @@ describe('a body that stops arriving, or arrives too slowly', () => {
     ['stops', { idleMs: 100 }, ''],
     ['drips', { idleMs: 300, minBytesPerSecond: 16 * 1024 }, 'x'],
   ] as const) {
-    it(`is cut off with request_timeout when it ${how}`, async () => {
+    it(`a body that stops arriving, or arrives too slowly is cut off with request_timeout when it ${how}`, async () => {
       expect(await outcomeOf(rules, drip))
         .to.be.instanceOf(ServiceError)
         .and.have.property('type', 'request_timeout');

@@ -43,7 +43,7 @@ describe('the multipart parser', () => {
     .map((pieces) => pieces.join(''))
     .filter((text) => !/\r\n--x-b(--|\r\n)/.test(`\r\n${text}\r\n`));
 
-  it('finds the same parts wherever the body is cut', () => {
+  it('the multipart parser finds the same parts wherever the body is cut', () => {
     fc.assert(
       fc.property(fc.array(content, { minLength: 1, maxLength: 3 }), fc.array(fc.nat()), (contents, cuts) => {
         const parsed = parse(split(bodyOf(contents), cuts));
@@ -54,7 +54,7 @@ describe('the multipart parser', () => {
     );
   });
 
-  it('ignores what comes before the first boundary and after the last', () => {
+  it('the multipart parser ignores what comes before the first boundary and after the last', () => {
     const body = Buffer.concat([bodyOf(['a'], 'preamble\r\n'), Buffer.from(`--${BOUNDARY}\r\n\r\nepilogue`)]);
     expect(
       parse(
@@ -66,7 +66,7 @@ describe('the multipart parser', () => {
     ).to.deep.equal(['a']);
   });
 
-  it('passes content on in pieces as large as they arrive, whatever it is', () => {
+  it('the multipart parser passes content on in pieces as large as they arrive, whatever it is', () => {
     for (const unit of ['\r', '\r\n', '\r\n--', '\r\n--x-', '\r\n--x-b ', '\n', '-']) {
       const body = bodyOf([unit.repeat(60_000)]);
       const chunks = Array.from({ length: Math.ceil(body.length / 65_536) }, (_, index) =>

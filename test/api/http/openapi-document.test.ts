@@ -73,11 +73,11 @@ const requests = operations.flatMap(({ requestBody }) => (requestBody === undefi
 const FREE_SCHEMAS = ['CustomToolInputSchema', 'OutputSchema'];
 
 describe('the OpenAPI document', () => {
-  it('is stored in api/openapi.json as the routes give it; if this fails: npm run client:generate', async () => {
+  it('the OpenAPI document is stored in api/openapi.json as the routes give it; if this fails: npm run client:generate', async () => {
     expect(await readFile(STORED_DOCUMENT, 'utf8')).to.equal(formatDocument());
   });
 
-  it('says of each operation what it does, beside the permission', () => {
+  it('the OpenAPI document says of each operation what it does, beside the permission', () => {
     for (const { operationId, description, security } of operations) {
       const [text, needed] = description.split('\n\n');
       expect(text!.length, operationId).to.be.greaterThan(30);
@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes each component, property, parameter and header', () => {
+  it('the OpenAPI document describes each component, property, parameter and header', () => {
     const described = [
       ...Object.entries(schemas),
       ...all.flatMap(([way, { properties = {} }]) =>
@@ -101,7 +101,7 @@ describe('the OpenAPI document', () => {
     expect(missing).to.deep.equal(FREE_SCHEMAS.map((name) => `/${name}/type`).filter((one) => missing.includes(one)));
   });
 
-  it('has an example of each JSON body and response, which its schema allows', () => {
+  it('the OpenAPI document has an example of each JSON body and response, which its schema allows', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, inlineRefs: false, code: { optimize: false } });
     formats.default(ajv);
     ajv.addSchema(document, 'openapi');
@@ -121,7 +121,7 @@ describe('the OpenAPI document', () => {
     check('webhook', document.webhooks.event.post.requestBody!.content);
   });
 
-  it('names each object with properties, each list of values and each choice, once', () => {
+  it('the OpenAPI document names each object with properties, each list of values and each choice, once', () => {
     const inline = [...all, ...schemasIn(document.paths, '')]
       .filter(([, { properties, enum: values, oneOf }]) => (properties ?? values ?? oneOf) !== undefined)
       .filter(([way]) => way.split('/').length > 2);
@@ -131,7 +131,7 @@ describe('the OpenAPI document', () => {
     expect(twice.filter((text, index) => twice.indexOf(text) !== index)).to.deep.equal([]);
   });
 
-  it('says for each value of a discriminator which component it means', () => {
+  it('the OpenAPI document says for each value of a discriminator which component it means', () => {
     for (const [way, { oneOf, discriminator }] of all.filter(([, schema]) => schema.oneOf !== undefined)) {
       const references = oneOf.map(({ $ref }: Schema) => $ref as string);
       expect(new Set(Object.values(discriminator.mapping)), way).to.deep.equal(new Set(references));
@@ -149,12 +149,12 @@ describe('the OpenAPI document', () => {
     return value === undefined ? (values ?? schemas[$ref.slice(PATH.length)]!.enum) : [value];
   }
 
-  it('has a choice without a discriminator only for null and for the forms of a skill', () => {
+  it('the OpenAPI document has a choice without a discriminator only for null and for the forms of a skill', () => {
     const choices = all.filter(([, { anyOf }]) => anyOf !== undefined && anyOf.at(-1).type !== 'null');
     expect(choices.map(([way]) => way)).to.deep.equal(['/SkillSelection', '/SkillSelectionInput']);
   });
 
-  it('closes the objects of requests, and leaves those of responses open', () => {
+  it('the OpenAPI document closes the objects of requests, and leaves those of responses open', () => {
     const answers = [document.webhooks, ...operations.map(({ responses }) => responses)];
     const closed = (schema: Schema): boolean => schema.additionalProperties === false;
     for (const name of reachedBy(requests)) {
@@ -165,7 +165,7 @@ describe('the OpenAPI document', () => {
     for (const name of reachedBy(answers)) expect(closed(schemas[name]!), `${name} of a response`).to.equal(false);
   });
 
-  it('has one schema for both media types of PATCH, and one for all errors', () => {
+  it('the OpenAPI document has one schema for both media types of PATCH, and one for all errors', () => {
     for (const { operationId, requestBody, responses } of operations) {
       const bodies = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema!.$ref as string);
       expect(new Set(bodies).size, operationId).to.equal(requestBody === undefined ? 0 : 1);
@@ -177,7 +177,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('gives each integer a format or bounds, and each time the format date-time', () => {
+  it('the OpenAPI document gives each integer a format or bounds, and each time the format date-time', () => {
     for (const [way, { type, format, maximum }] of all) {
       if ([type].flat().some((one) => one === 'integer' || one === 'number') && maximum === undefined) {
         expect(format, way).to.be.oneOf(['int32', 'int64', 'double']);
@@ -186,7 +186,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('keeps what a schema is at one place: its description, its default, and that it may be null', () => {
+  it('the OpenAPI document keeps what a schema is at one place: its description, its default, and that it may be null', () => {
     const components = new Components();
     const thing = { $id: 'Thing', type: 'string', description: 'A thing.' };
     const here = { ...orNull(thing, 'The thing here.'), default: null };
@@ -198,7 +198,7 @@ describe('the OpenAPI document', () => {
     expect(components.ofRequest(shown)).to.deep.equal({ type: 'string', format: 'date-time', default: 'now' });
   });
 
-  it('refuses two different schemas of one name', () => {
+  it('the OpenAPI document refuses two different schemas of one name', () => {
     const components = new Components();
     components.ofResponse({ $id: 'Thing', type: 'string' });
     expect(() => components.ofResponse({ $id: 'Thing', type: 'boolean' })).to.throw('two schemas are named Thing');

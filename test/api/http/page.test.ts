@@ -20,7 +20,7 @@ describe('pages', () => {
     (await service.api('POST', '/v1/sessions', { model_id: 'a' })).body.id;
   const pageOf = async (query: string) => (await service.api('GET', `/v1/sessions?${query}`)).body;
 
-  it('go through all that existed at the first page, newest first, once each', async () => {
+  it('pages go through all that existed at the first page, newest first, once each', async () => {
     const existed: string[] = [];
     for (let i = 0; i < 45; i += 1) existed.unshift(await createSession());
     const served: string[] = [];
@@ -31,7 +31,7 @@ describe('pages', () => {
     expect(served).to.deep.equal(existed);
   });
 
-  it('have 20 items by default and at most 100', async () => {
+  it('pages have 20 items by default and at most 100', async () => {
     expect((await pageOf('')).items).to.have.length(20);
     for (const [limit, length] of [
       ['1', 1],
@@ -48,7 +48,7 @@ describe('pages', () => {
     }
   });
 
-  it('end with a null cursor, also when the last page is full', async () => {
+  it('pages end with a null cursor, also when the last page is full', async () => {
     const { items, meta } = (await service.api('GET', '/v1/models?limit=3')).body;
     expect(items.map(({ id }: { id: string }) => id)).to.deep.equal(['a', 'b', 'c']);
     expect(meta).to.deep.equal({ next_cursor: null });

@@ -23,7 +23,7 @@ describe('rate limits (contract.md §1)', () => {
     api = service.as(key);
   });
 
-  it('let exactly 60 of 100 parallel requests through, whichever process gets them', async () => {
+  it('rate limits let exactly 60 of 100 parallel requests through, whichever process gets them', async () => {
     const other = await service.anotherApi();
     const clients = [api, apiClient(other.url, key, checkAgainstOpenApi)];
     const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => create(clients[i % 2])));
@@ -33,7 +33,7 @@ describe('rate limits (contract.md §1)', () => {
     reachedLimit('rate: 60 requests a minute');
   });
 
-  it('show the remaining requests, on successes and errors alike', async () => {
+  it('rate limits show the remaining requests, on successes and errors alike', async () => {
     const first = await create();
     expect(first.headers.get('ratelimit-limit')).to.equal('60');
     expect(first.headers.get('ratelimit-remaining')).to.equal('59');
@@ -45,7 +45,7 @@ describe('rate limits (contract.md §1)', () => {
     expect(unlimited.headers.get('ratelimit-limit')).to.equal(null);
   });
 
-  it('are remembered by the process only where it refuses requests', async () => {
+  it('rate limits are remembered by the process only where it refuses requests', async () => {
     const counters = new Map<string, KeyCounter>();
     const limiter = createRateLimiter(service.db, 2, counters);
     const project = (n: number) => ({ projectId: `proj_${n}`, ratePerMinute: null });
@@ -120,7 +120,7 @@ describe('rate limits (contract.md §1)', () => {
     });
   });
 
-  it('count per project and operation', async () => {
+  it('rate limits count per project and operation', async () => {
     await Promise.all(Array.from({ length: 61 }, () => create()));
     expect((await create()).status).to.equal(429);
     const other = service.as(await service.newKey({ project: 'other' }));
@@ -130,19 +130,19 @@ describe('rate limits (contract.md §1)', () => {
     expect((await create(sibling)).status).to.equal(429);
   });
 
-  it('do not count requests without the permission', async () => {
+  it('rate limits do not count requests without the permission', async () => {
     const reader = service.as(await service.newKey({ project: projectName, scopes: ['sessions:read'] }));
     await create(reader);
     expect((await create()).headers.get('ratelimit-remaining')).to.equal('59');
   });
 
-  it('survive a restart', async () => {
+  it('rate limits survive a restart', async () => {
     await Promise.all(Array.from({ length: 60 }, () => create()));
     const restarted = await service.anotherApi();
     expect((await create(apiClient(restarted.url, key, checkAgainstOpenApi))).status).to.equal(429);
   });
 
-  it('give a Retry-After that is enough', async () => {
+  it('rate limits give a Retry-After that is enough', async () => {
     await Promise.all(Array.from({ length: 60 }, () => create()));
     const ends = Date.now() + 4000;
     await service.db.query('UPDATE rate_limits SET expire = $1', [ends]);

@@ -52,7 +52,7 @@ describe('reads under way', () => {
       (error: unknown) => error as ServiceError,
     );
 
-  it('are at most 16 of a project; a further one waits for its turn, and is refused after a while', async () => {
+  it('reads under way are at most 16 of a project; a further one waits for its turn, and is refused after a while', async () => {
     slots = new ReadSlots({ waitTimeoutMs: 300 });
     const opened = [];
     for (let number = 0; number < 16; number += 1) opened.push(await unread('one'));
@@ -69,7 +69,7 @@ describe('reads under way', () => {
     reachedLimit('reads of a project at once: 16');
   });
 
-  it('are admitted in the order of arrival, past those that gave up', async () => {
+  it('reads under way are admitted in the order of arrival, past those that gave up', async () => {
     slots = new ReadSlots({ maxReadsPerProject: 1 });
     const first = await unread('one');
     const order: number[] = [];
@@ -116,7 +116,7 @@ describe('reads under way', () => {
     reachedLimit('answers to reads of a project: 16 MiB a second');
   });
 
-  it('free their place when the client is gone, also before the answer', async () => {
+  it('reads under way free their place when the client is gone, also before the answer', async () => {
     slots = new ReadSlots({ maxReadsPerProject: 1 });
     const { res, drop } = await open();
     const read = await slots.enter('one', res);
@@ -168,7 +168,7 @@ describe('lists whose clients do not read', () => {
     return { socket, status: Number(chunk.toString('latin1', 9, 12)) };
   };
 
-  it('wait for themselves: other projects read, and memory stays small', async () => {
+  it('lists whose clients do not read wait for themselves: other projects read, and memory stays small', async () => {
     const hostile = await service.newKey({ project: 'hostile' });
     await insertLargeSessions(service, service.as(hostile), largeTools(), 40);
     const before = process.memoryUsage().arrayBuffers;

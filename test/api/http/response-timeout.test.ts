@@ -39,7 +39,7 @@ describe('the reader of a response', () => {
     return response;
   };
 
-  it('is closed when the client reads nothing', async () => {
+  it('the reader of a response is closed when the client reads nothing', async () => {
     const response = await openPaused();
     await once(responses.at(-1)!, 'close');
     response.resume();
@@ -47,7 +47,7 @@ describe('the reader of a response', () => {
     expect(response.complete).to.equal(false);
   });
 
-  it('may pause a download for longer', async () => {
+  it('the reader of a response may pause a download for longer', async () => {
     const download = await openPaused('/download');
     const unread = responses.at(-1)!;
     // Opened later, so its end shows that the time for answers is over.
@@ -58,7 +58,7 @@ describe('the reader of a response', () => {
     await once(download, 'end');
   });
 
-  it('is not cut off while it takes a little now and then', async () => {
+  it('the reader of a response is not cut off while it takes a little now and then', async () => {
     const response = await openPaused();
     let received = 0;
     response.on('data', (chunk: Buffer) => {

@@ -17,7 +17,7 @@ describe('limits of the HTTP server', () => {
     return `http://127.0.0.1:${port}`;
   };
 
-  it('cuts headers that do not come to their end, with request_timeout', async () => {
+  it('limits of the HTTP server cuts headers that do not come to their end, with request_timeout', async () => {
     const url = await start({ headersTimeout: 200, requestTimeout: 1000 });
     const answer = await rawHttp(url, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
     expect(answer).to.match(/^HTTP\/1.1 408 /);
@@ -27,7 +27,7 @@ describe('limits of the HTTP server', () => {
     );
   });
 
-  it('does not break into an answer that has begun', async () => {
+  it('limits of the HTTP server does not break into an answer that has begun', async () => {
     server = createHttpServer((_, res) => void res.write('begun'));
     const { port } = await listen(server, '127.0.0.1', 0);
     const answer = await rawHttp(
@@ -37,7 +37,7 @@ describe('limits of the HTTP server', () => {
     expect(answer.match(/HTTP\/1\.1/g) ?? []).to.have.length.at.most(1);
   });
 
-  it('takes no more connections than it can hold', async () => {
+  it('limits of the HTTP server takes no more connections than it can hold', async () => {
     const url = await start({ maxConnections: 1 });
     const held = connect(Number(new URL(url).port), '127.0.0.1');
     await once(held, 'connect');
@@ -46,7 +46,7 @@ describe('limits of the HTTP server', () => {
     held.destroy();
   });
 
-  it('closes the oldest idle connections, so that idle clients do not block others', async () => {
+  it('limits of the HTTP server closes the oldest idle connections, so that idle clients do not block others', async () => {
     let finish = (): void => undefined;
     server = createHttpServer(
       (req, res) => {

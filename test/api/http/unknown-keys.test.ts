@@ -18,7 +18,7 @@ describe('requests with keys that were never issued', () => {
     return row.count;
   };
 
-  it('leave connections for the requests of others', async () => {
+  it('requests with keys that were never issued leave connections for the requests of others', async () => {
     let unknown: Promise<number[]> | undefined;
     await transaction(service.db, async (tx) => {
       expect(await statusOf(service.key)).to.equal(200);
@@ -32,7 +32,7 @@ describe('requests with keys that were never issued', () => {
     expect(new Set(await unknown)).to.deep.equal(new Set([401]));
   });
 
-  it('do not keep a key from being used once it is issued', async () => {
+  it('requests with keys that were never issued do not keep a key from being used once it is issued', async () => {
     const { key, id } = await createKey(service.db, { project: 'demo' });
     expect(await statusOf(key)).to.equal(200);
     await revokeKey(service.db, id);

@@ -91,7 +91,7 @@ describe('MCP servers with OAuth documents', () => {
     }
   });
 
-  it('are found behind a server whose pages of missing paths are large', async () => {
+  it('MCP servers with OAuth documents are found behind a server whose pages of missing paths are large', async () => {
     const pair = await calls.start();
     pair.resource.authorization_servers = [`${pair.issuer}/tenant`];
     pair.gateway = (req, res) => {

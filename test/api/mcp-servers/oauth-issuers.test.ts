@@ -17,7 +17,7 @@ describe('Authorization servers of MCP servers', () => {
   const tokensSentTo = ({ requests }: OauthPair): string[] =>
     requests.flatMap(({ form }) => [...form].filter(([name]) => /token$/.test(name)).map(([, value]) => value));
 
-  it('get no tokens of another one while an authorization is under way', async () => {
+  it('Authorization servers of MCP servers get no tokens of another one while an authorization is under way', async () => {
     const [pair, other] = [await calls.start(), await calls.start()];
     const server = await calls.authorized(pair);
     pair.resource.authorization_servers = [other.issuer];
@@ -44,7 +44,7 @@ describe('Authorization servers of MCP servers', () => {
     expect(revocations(pair)).to.have.length(2);
   });
 
-  it('keep the tokens of the same client when it is authorized again', async () => {
+  it('Authorization servers of MCP servers keep the tokens of the same client when it is authorized again', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     const restarted = await calls.service.api('POST', `${path}/authorize`);
@@ -53,7 +53,7 @@ describe('Authorization servers of MCP servers', () => {
     expect((await calls.service.api('POST', `${path}/probe`)).status).to.equal(200);
   });
 
-  it('have their tokens revoked when auth is changed', async () => {
+  it('Authorization servers of MCP servers have their tokens revoked when auth is changed', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     const again = await calls.service.api('PATCH', path, { auth: { type: 'OAUTH' } });
@@ -61,7 +61,7 @@ describe('Authorization servers of MCP servers', () => {
     expect(revocations(pair)).to.have.length(2);
   });
 
-  it('have tokens revoked that come for an auth which was changed meanwhile', async () => {
+  it('Authorization servers of MCP servers have tokens revoked that come for an auth which was changed meanwhile', async () => {
     const pair = await calls.start();
     const { body } = await calls.register(pair);
     const path = `/v1/mcp-servers/${body.id}`;
@@ -79,7 +79,7 @@ describe('Authorization servers of MCP servers', () => {
     expect(revocations(pair)).to.have.length(2);
   });
 
-  it('give tokens to the auth whose state was taken, even when it is changed in the same moment', async () => {
+  it('Authorization servers of MCP servers give tokens to the auth whose state was taken, even when it is changed in the same moment', async () => {
     const pair = await calls.start();
     const { body } = await calls.register(pair);
     const callback = await pair.consent(body.auth.authorization_url);

@@ -23,7 +23,7 @@ describe('Refreshes of OAuth tokens', () => {
     server: { id: string; project?: string; expiresIn: number },
   ): Promise<OauthServer> => endpoint.authorized(calls.service.db, calls.service.config, server);
 
-  it('run twice at a time for a project, and keep no other project waiting', async () => {
+  it('Refreshes of OAuth tokens run twice at a time for a project, and keep no other project waiting', async () => {
     const [slow, quick] = [await start(), await start()];
     quick.isOpen = true;
     await calls.service.newKey({ project: 'other' });
@@ -48,7 +48,7 @@ describe('Refreshes of OAuth tokens', () => {
     expect([slow.mostWaiting, slow.forms.length]).to.deep.equal([2, 5]);
   });
 
-  it('run 16 at a time in a process, with fewer database connections', async () => {
+  it('Refreshes of OAuth tokens run 16 at a time in a process, with fewer database connections', async () => {
     const slow = await start();
     const servers: OauthServer[] = [];
     for (let project = 0; project < 9; project += 1) {
@@ -69,7 +69,7 @@ describe('Refreshes of OAuth tokens', () => {
     expect(slow.mostWaiting).to.equal(16);
   });
 
-  it('leave a token in use that is still valid', async () => {
+  it('Refreshes of OAuth tokens leave a token in use that is still valid', async () => {
     const slow = await start();
     const server = await authorized(slow, { id: 'mcp_margin', expiresIn: 30 });
     const access = calls.accessOf();
@@ -82,7 +82,7 @@ describe('Refreshes of OAuth tokens', () => {
     expect(slow.forms).to.have.length(1);
   });
 
-  it('wait for the process that has the claim, and use its tokens', async () => {
+  it('Refreshes of OAuth tokens wait for the process that has the claim, and use its tokens', async () => {
     const slow = await start();
     const server = await authorized(slow, { id: 'mcp_claimed', expiresIn: -1 });
     const [one, two] = [calls.accessOf(), calls.accessOf()];
@@ -96,7 +96,7 @@ describe('Refreshes of OAuth tokens', () => {
     expect(slow.forms).to.have.length(1);
   });
 
-  it('are taken over from a process that died', async () => {
+  it('Refreshes of OAuth tokens are taken over from a process that died', async () => {
     const slow = await start();
     slow.isOpen = true;
     const server = await authorized(slow, { id: 'mcp_died', expiresIn: -1 });
@@ -116,7 +116,7 @@ describe('Refreshes of OAuth tokens', () => {
     expect(row).to.deep.equal({ refresh_claim: null, refresh_claimed_until: null });
   });
 
-  it('end with revoked tokens when the server was deleted meanwhile', async () => {
+  it('Refreshes of OAuth tokens end with revoked tokens when the server was deleted meanwhile', async () => {
     const slow = await start();
     const server = await authorized(slow, { id: 'mcp_gone', expiresIn: -1 });
     const refused = calls
@@ -138,7 +138,7 @@ describe('Refreshes of OAuth tokens', () => {
     expect(revoked).to.have.members(['old-refresh-mcp_gone', 'old-access-mcp_gone', 'refresh-1', 'access-1']);
   });
 
-  it('are waited for at shutdown', async () => {
+  it('Refreshes of OAuth tokens are waited for at shutdown', async () => {
     const slow = await start();
     const server = await authorized(slow, { id: 'mcp_shutdown', expiresIn: 30 });
     const access = calls.accessOf();

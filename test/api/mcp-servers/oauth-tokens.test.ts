@@ -47,7 +47,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
   });
 
-  it('need a person again when the refresh is refused', async () => {
+  it('Tokens of MCP servers with OAuth need a person again when the refresh is refused', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     for (const token of pair.shown) pair.rejected.add(token);

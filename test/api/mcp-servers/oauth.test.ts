@@ -40,7 +40,7 @@ describe('MCP servers with OAuth', () => {
     for (const token of pair.shown) expect(JSON.stringify([server, page1.body])).not.to.include(token);
   });
 
-  it('show pages, in the OpenAPI document too', async () => {
+  it('MCP servers with OAuth show pages, in the OpenAPI document too', async () => {
     const document = (await calls.service.api('GET', '/openapi.json')).body;
     const { responses } = document.paths['/v1/mcp-servers/oauth/callback'].get;
     for (const status of ['200', '422']) expect(Object.keys(responses[status].content)).to.deep.equal(['text/html']);
@@ -125,7 +125,7 @@ describe('MCP servers with OAuth', () => {
     expect(reasonOf(await calls.service.api('POST', `${path}/authorize`))).to.include('not OAUTH');
   });
 
-  it('show a client of its own to its own authorization server only', async () => {
+  it('MCP servers with OAuth show a client of its own to its own authorization server only', async () => {
     const pair = await calls.start();
     const other = await calls.start();
     const { body } = await calls.register(pair, { client_id: 'known', client_secret: 's'.repeat(8192), scopes: ['x'] });
@@ -136,7 +136,7 @@ describe('MCP servers with OAuth', () => {
     expect(reasonOf(await calls.service.api('POST', `${path}/authorize`))).to.include('another authorization server');
   });
 
-  it('name the invalid field of auth', async () => {
+  it('MCP servers with OAuth name the invalid field of auth', async () => {
     const pair = await calls.start();
     for (const [auth, path] of [
       [{ client_secret: 'x' }, '/auth/client_secret'],

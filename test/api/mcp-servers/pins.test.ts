@@ -20,7 +20,7 @@ describe('pinned tools of an MCP server', () => {
   const namesOf = ({ body }: Awaited<ReturnType<TestService['api']>>): string[] =>
     body.changed_tools.map(({ name }: { name: string }) => name);
 
-  it('are compared by description and schema at each probe', async () => {
+  it('pinned tools of an MCP server are compared by description and schema at each probe', async () => {
     const number = { type: 'object' as const, properties: { a: { type: 'number' } } };
     const text = { type: 'object' as const, properties: { a: { type: 'string' } } };
     const { server, probe } = await registered([{ name: 'a', inputSchema: number }, { name: 'b' }], {
@@ -44,7 +44,7 @@ describe('pinned tools of an MCP server', () => {
     expect(namesOf(await probe()), 'changed back').to.deep.equal([]);
   });
 
-  it('are accepted one by one or all together', async () => {
+  it('pinned tools of an MCP server are accepted one by one or all together', async () => {
     const { server, probe, accept } = await registered([{ name: 'a' }], { pin_tools: true });
     server.options.tools = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
     expect(namesOf(await probe())).to.deep.equal(['b', 'c']);
@@ -59,7 +59,7 @@ describe('pinned tools of an MCP server', () => {
     expect((await accept({ names: ['b'], extra: 1 })).status).to.equal(422);
   });
 
-  it('are pinned and unpinned by PATCH', async () => {
+  it('pinned tools of an MCP server are pinned and unpinned by PATCH', async () => {
     const { server, path, probe } = await registered([{ name: 'a' }]);
     server.options.tools = [{ name: 'a', description: 'new' }];
     expect(namesOf(await probe()), 'not pinned').to.deep.equal([]);
@@ -71,7 +71,7 @@ describe('pinned tools of an MCP server', () => {
     expect([unpinned.body.pin_tools, namesOf(unpinned)]).to.deep.equal([false, []]);
   });
 
-  it('are accepted in the version that was seen, and in no other', async () => {
+  it('pinned tools of an MCP server are accepted in the version that was seen, and in no other', async () => {
     const { server, path, probe, accept } = await registered([{ name: 'a' }, { name: 'b' }], { pin_tools: true });
     const show = async (description: string): Promise<string> => {
       server.options.tools = [{ name: 'a', description }, { name: 'b' }, { name: 'c' }];
@@ -100,7 +100,7 @@ describe('pinned tools of an MCP server', () => {
     expect(namesOf(await accept({ names: ['c'] }))).to.deep.equal([]);
   });
 
-  it('keep their digest when the server writes the same tool in another order', async () => {
+  it('pinned tools of an MCP server keep their digest when the server writes the same tool in another order', async () => {
     const schema = (properties: Record<string, object>): TestTool['inputSchema'] => ({ type: 'object', properties });
     const { server, probe } = await registered([], { pin_tools: true });
     const digest = async (properties: Record<string, object>): Promise<string> => {

@@ -17,7 +17,7 @@ describe('POST /v1/mcp-servers', () => {
   let names = 0;
   const newName = (): string => `server-${(names += 1)}`;
 
-  it('answers with the resource and stores it', async () => {
+  it('POST /v1/mcp-servers answers with the resource and stores it', async () => {
     const server = await start({ serverName: 'Weather', tools: [{ name: 'now', description: 'The weather now.' }] });
     const { status, body } = await register({ name: 'weather', url: server.url });
     expect(status).to.equal(201);
@@ -57,7 +57,7 @@ describe('POST /v1/mcp-servers', () => {
     expect((await service.api('GET', `/v1/mcp-servers/${body.id}`)).body).to.deep.equal(body);
   });
 
-  it('keeps the url byte for byte', async () => {
+  it('POST /v1/mcp-servers keeps the url byte for byte', async () => {
     const server = await start();
     const url = `${server.url.replace('http:', 'HTTP:')}/?a=%7e&b=é#frag`;
     const { status, body } = await register({ name: newName(), url });
@@ -65,7 +65,7 @@ describe('POST /v1/mcp-servers', () => {
     expect(body.url).to.equal(url);
   });
 
-  it('sends the credential of each form and never shows it', async () => {
+  it('POST /v1/mcp-servers sends the credential of each form and never shows it', async () => {
     for (const [auth, shown, sent] of [
       [
         { type: 'BEARER', token: SECRET },
@@ -88,7 +88,7 @@ describe('POST /v1/mcp-servers', () => {
     }
   });
 
-  it('names the invalid field of the body', async () => {
+  it('POST /v1/mcp-servers names the invalid field of the body', async () => {
     const { url } = await start();
     const good = { name: 'fine', url };
     const cases: [body: unknown, path: string][] = [
@@ -124,7 +124,7 @@ describe('POST /v1/mcp-servers', () => {
     }
   });
 
-  it('refuses urls by their own type', async () => {
+  it('POST /v1/mcp-servers refuses urls by their own type', async () => {
     for (const url of [
       '',
       'nothing',
@@ -138,14 +138,14 @@ describe('POST /v1/mcp-servers', () => {
     }
   });
 
-  it('says that an operator can allow addresses of one’s own', async () => {
+  it('POST /v1/mcp-servers says that an operator can allow addresses of one’s own', async () => {
     for (const url of ['http://localhost:18301/mcp', 'https://127.0.0.1/mcp']) {
       const { error } = (await register({ name: newName(), url })).body;
       expect(error.message).to.contain('unless an operator lists its host and port in MCP_ALLOWED_HOSTS');
     }
   });
 
-  it('stores no server when the probe fails', async () => {
+  it('POST /v1/mcp-servers stores no server when the probe fails', async () => {
     const server = await start({ auth: { header: 'authorization', value: 'other' } });
     const name = newName();
     const auth = { type: 'BEARER', token: SECRET };
@@ -158,7 +158,7 @@ describe('POST /v1/mcp-servers', () => {
     expect((await register({ name, url: server.url })).status).to.equal(201);
   });
 
-  it('lists the allowed tools that the server does not have', async () => {
+  it('POST /v1/mcp-servers lists the allowed tools that the server does not have', async () => {
     const server = await start();
     const name = newName();
     const wrong = await register({ name, url: server.url, allowed_tools: ['a', 'x', 'y'] });
@@ -169,7 +169,7 @@ describe('POST /v1/mcp-servers', () => {
     expect(right.body.tools).to.have.length(2);
   });
 
-  it('checks in the order of the contract', async () => {
+  it('POST /v1/mcp-servers checks in the order of the contract', async () => {
     const taken = await start();
     const name = newName();
     await register({ name, url: taken.url });
@@ -186,7 +186,7 @@ describe('POST /v1/mcp-servers', () => {
     expect(await typeOf({ name: newName(), url: dead.url, allowed_tools: ['x'] })).to.equal('mcp_probe_failed');
   });
 
-  it('lets one of several parallel requests have the name, and one the url', async () => {
+  it('POST /v1/mcp-servers lets one of several parallel requests have the name, and one the url', async () => {
     const server = await start();
     const name = newName();
     const byName = await Promise.all(
@@ -204,7 +204,7 @@ describe('POST /v1/mcp-servers', () => {
     expect(byUrl.find(({ status }) => status === 409)!.body.error.type).to.equal('mcp_server_url_taken');
   });
 
-  it('leaves name and url to other projects', async () => {
+  it('POST /v1/mcp-servers leaves name and url to other projects', async () => {
     const server = await start();
     const name = newName();
     expect((await register({ name, url: server.url })).status).to.equal(201);
@@ -212,7 +212,7 @@ describe('POST /v1/mcp-servers', () => {
     expect((await other('POST', '/v1/mcp-servers', { name, url: server.url })).status).to.equal(201);
   });
 
-  it('answers a repeated Idempotency-Key without a second probe', async () => {
+  it('POST /v1/mcp-servers answers a repeated Idempotency-Key without a second probe', async () => {
     const server = await start();
     const body = { name: newName(), url: server.url, auth: { type: 'BEARER', token: SECRET } };
     const first = await register(body, { 'Idempotency-Key': 'register-1' });

@@ -16,7 +16,7 @@ describe('credentials of MCP servers', () => {
   });
   const service = useService(() => ({ config: { mcpAllowedHosts: [server.host] } }));
 
-  it('are in no response and in no table, even when the server echoes them', async () => {
+  it('credentials of MCP servers are in no response and in no table, even when the server echoes them', async () => {
     const body = { name: 'one', url: server.url, auth: { type: 'BEARER', token: SECRET } };
     const answers = [
       await service.api('POST', '/v1/mcp-servers', body, { 'Idempotency-Key': 'secret-1' }),
@@ -36,7 +36,7 @@ describe('credentials of MCP servers', () => {
     expect(everything).not.to.include(Buffer.from(SECRET).toString('base64').slice(0, 20));
   });
 
-  it('are sealed again with the newest key, after which the old one can go', async () => {
+  it('credentials of MCP servers are sealed again with the newest key, after which the old one can go', async () => {
     const [old] = service.config.encryptionKeys;
     const fresh = Buffer.alloc(32, 9);
     const read = async (keys: Buffer[]): Promise<string | null> => {

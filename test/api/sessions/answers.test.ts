@@ -44,7 +44,7 @@ describe('answers to calls', () => {
     return row!.state;
   };
 
-  it('are from 1 to 50 events of the documented types', async () => {
+  it('answers to calls are from 1 to 50 events of the documented types', async () => {
     const allow = confirmation('toolu_1', 'allow');
     for (const [events, path] of [
       [[], '/events'],
@@ -67,7 +67,7 @@ describe('answers to calls', () => {
     reachedLimit('answers: 50 events');
   });
 
-  it('count lengths in characters, at their bounds', async () => {
+  it('answers to calls count lengths in characters, at their bounds', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     const content = '🦆'.repeat(100_000);
     const { body } = await send(confirmation('toolu_1', 'deny', '🦆'.repeat(1000)), customResult('toolu_2', content));
@@ -78,7 +78,7 @@ describe('answers to calls', () => {
     reachedLimit('custom tool result: 100,000 characters');
   });
 
-  it('need approvals:write to allow or deny a call, and store nothing without it', async () => {
+  it('answers to calls need approvals:write to allow or deny a call, and store nothing without it', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     const key = await service.newKey({ scopes: ['sessions:write'] });
     const result = customResult('toolu_2', 'x');
@@ -96,7 +96,7 @@ describe('answers to calls', () => {
     expect(allowed.status).to.equal(201);
   });
 
-  it('have the actor that was given', async () => {
+  it('answers to calls have the actor that was given', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     await addCall(2, 'toolu_3', 'custom_tool_result');
     const allow = confirmation('toolu_1', 'allow');
@@ -135,7 +135,7 @@ describe('answers to calls', () => {
     }
   });
 
-  it('are for calls of the session that wait', async () => {
+  it('answers to calls are for calls of the session that wait', async () => {
     await addCall(1, 'toolu_2', null);
     await addCall(2, 'toolu_3', 'tool_confirmation', 'planned');
     await addCall(3, 'toolu_4', 'tool_confirmation', 'expired');
@@ -159,7 +159,7 @@ describe('answers to calls', () => {
     expect(await stateOf('toolu_1'), 'all or nothing').to.equal('open');
   });
 
-  it('are not found in another session', async () => {
+  it('answers to calls are not found in another session', async () => {
     const answer = await sendAnswers(service, await newSession(), [confirmation('toolu_1', 'allow')]);
     expect(outcomeOf(answer)).to.deep.equal([404, 'tool_use_not_found']);
   });
@@ -225,7 +225,7 @@ describe('answers to calls', () => {
     ]);
   });
 
-  it('leave the other calls open, and name them again', async () => {
+  it('answers to calls leave the other calls open, and name them again', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     await addCall(2, 'toolu_3', 'custom_tool_result');
     const { required_actions } = (await service.api('GET', `/v1/sessions/${sessionId}`)).body;
@@ -241,7 +241,7 @@ describe('answers to calls', () => {
     ]);
   });
 
-  it('share the rate limit of messages', async () => {
+  it('answers to calls share the rate limit of messages', async () => {
     const few = await startService({ config: { rateLimitPerMinute: 2 } });
     const id = (await few.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
     await few.api('POST', `/v1/sessions/${id}/messages`, { content: 'Hello' });

@@ -182,14 +182,14 @@ describe('session tokens', () => {
     });
   });
 
-  it('are accepted by every process, with any key of the list', async () => {
+  it('session tokens are accepted by every process, with any key of the list', async () => {
     const token = await newToken(service, sessionId);
     const other = await service.anotherApi();
     const { status } = await apiClient(other.url, token, checkAgainstOpenApi)('GET', path());
     expect(status).to.equal(200);
   });
 
-  it('need no query once their key is known', async () => {
+  it('session tokens need no query once their key is known', async () => {
     const token = await newToken(service, sessionId, { scopes: ['send'] });
     const lookups = async (): Promise<number> => {
       const rows = await service.db.query<{ calls: string }[]>(
@@ -204,7 +204,7 @@ describe('session tokens', () => {
     expect((await lookups()) - before).to.be.at.most(1);
   });
 
-  it('end with their session: 404, for its files too', async () => {
+  it('session tokens end with their session: 404, for its files too', async () => {
     const pageOf = await page();
     const { body: file } = await upload({ api: pageOf }, 'a.txt');
     await service.api('DELETE', path());
@@ -215,7 +215,7 @@ describe('session tokens', () => {
     expect(outcomeOf(await upload({ api: pageOf }, 'b.txt'))).to.deep.equal(gone);
   });
 
-  it('count as a use of their key', async () => {
+  it('session tokens count as a use of their key', async () => {
     const key = await service.newKey();
     const keyId = await keyIdOf(service.db, key);
     await service.as(await signToken(service, sessionId, { keyId }))('GET', path());
@@ -228,7 +228,7 @@ describe('session tokens', () => {
     });
   });
 
-  it('are named in the log by their key, and never shown', async () => {
+  it('session tokens are named in the log by their key, and never shown', async () => {
     const lines: Record<string, unknown>[] = [];
     const stop = onLogLine((line) => lines.push(line));
     const token = await newToken(service, sessionId);
@@ -516,7 +516,7 @@ describe('session tokens', () => {
     });
   });
 
-  it('are counted for the project too, but not what their own limits refuse', async () => {
+  it('session tokens are counted for the project too, but not what their own limits refuse', async () => {
     const limited = await service.newKey({ project: 'limited' });
     await service.db.query(`UPDATE projects SET rate_per_minute = 22 WHERE name = 'limited'`);
     const api = service.as(limited);

@@ -43,7 +43,7 @@ describe('the timeline of a turn', function () {
   const kinds = (items: Entry[]): string[] =>
     items.map(({ type, name, model_id, status }) => [type, name ?? model_id ?? '', status].join(' '));
 
-  it('shows each part with its begin, its end and its facts, also over pages', async () => {
+  it('the timeline of a turn shows each part with its begin, its end and its facts, also over pages', async () => {
     service.model.on(
       /Go/,
       steps(
@@ -87,7 +87,7 @@ describe('the timeline of a turn', function () {
     expect(paged).to.deep.equal(items);
   });
 
-  it('shows attempts that failed, and why', async () => {
+  it('the timeline of a turn shows attempts that failed, and why', async () => {
     service.model.reply(failure('overloaded_error'));
     service.model.reply('Done.');
     const sessionId = await service.session();
@@ -104,7 +104,7 @@ describe('the timeline of a turn', function () {
     expect(items[1]).not.to.have.property('first_token_ms');
   });
 
-  it('shows waits for answers as they go, and what the end of the turn broke off', async () => {
+  it('the timeline of a turn shows waits for answers as they go, and what the end of the turn broke off', async () => {
     service.model.on(
       /Go/,
       steps(
@@ -150,7 +150,7 @@ describe('the timeline of a turn', function () {
     ]);
   });
 
-  it('shows a turn that no worker has begun', async () => {
+  it('the timeline of a turn shows a turn that no worker has begun', async () => {
     const idle = await startTurnService({ workers: 0 });
     try {
       const sessionId = await idle.session();
@@ -165,7 +165,7 @@ describe('the timeline of a turn', function () {
     }
   });
 
-  it('is that of a turn of the session', async () => {
+  it('the timeline of a turn is that of a turn of the session', async () => {
     service.model.reply('Done.');
     const [one, other] = [await service.session(), await service.session()];
     const turnId = await service.send(one, 'Go');

@@ -33,7 +33,7 @@ describe('turns', () => {
     continues_turn_id: null,
   };
 
-  it('show what a completed turn has come to', async () => {
+  it('turns show what a completed turn has come to', async () => {
     service.model.reply([text('First.'), toolUse('list_files')]);
     service.model.reply(message(text('And last.')));
     const sessionId = await service.session();
@@ -59,7 +59,7 @@ describe('turns', () => {
     expect(end.usage_details.model_calls).to.equal(2);
   });
 
-  it('show why a turn failed, and the part of a message that was cut off', async () => {
+  it('turns show why a turn failed, and the part of a message that was cut off', async () => {
     service.model.reply(failure('invalid_request_error'));
     const sessionId = await service.session();
     const failed = await service.send(sessionId, 'Go');
@@ -86,7 +86,7 @@ describe('turns', () => {
     expect(shown.timing).to.deep.equal(end.timing);
   });
 
-  it('show a turn as it goes: queued, running, waiting', async () => {
+  it('turns show a turn as it goes: queued, running, waiting', async () => {
     const idle = await startTurnService({ workers: 0 });
     try {
       const sessionId = await idle.session({ tools: [tool] });
@@ -136,7 +136,7 @@ describe('turns', () => {
     }
   });
 
-  it('are listed newest first, in pages that new turns do not shift', async () => {
+  it('turns are listed newest first, in pages that new turns do not shift', async () => {
     const sessionId = await service.session();
     const list = async (query: string) => (await service.api('GET', `/v1/sessions/${sessionId}/turns?${query}`)).body;
     expect(await list('')).to.deep.equal({ items: [], meta: { next_cursor: null } });
@@ -160,7 +160,7 @@ describe('turns', () => {
     expect(foreign.body.error.type).to.equal('invalid_cursor');
   });
 
-  it('are those of their session', async () => {
+  it('turns are those of their session', async () => {
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Go');
     await service.ended(sessionId);
@@ -174,7 +174,7 @@ describe('turns', () => {
     expect(body.error.type).to.equal('session_not_found');
   });
 
-  it('are read without reading the events between', async () => {
+  it('turns are read without reading the events between', async () => {
     const [project] = await service.db.query<[{ id: string }]>('SELECT id FROM projects');
     const [sessionId] = (await insertSessions(service.db, project.id, 1)) as [string];
     await insertEndedTurns(service.db, sessionId, { count: 300, results: 100 });

@@ -18,7 +18,7 @@ describe('useChat of the AI SDK', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());
 
-  it('resumes a turn in StrictMode without cancelling it', async () => {
+  it('useChat of the AI SDK resumes a turn in StrictMode without cancelling it', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate), text(' Done.')]);
     const id = await service.session();

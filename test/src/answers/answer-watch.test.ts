@@ -15,7 +15,7 @@ describe('the watch of open questions', () => {
   });
   afterEach(() => answers.close());
 
-  it('keeps a notification that comes before the wait', async () => {
+  it('the watch of open questions keeps a notification that comes before the wait', async () => {
     const watch = answers.watch('q1');
     answers.notify('q1');
     await watch.next(60_000, forever);
@@ -26,7 +26,7 @@ describe('the watch of open questions', () => {
     watch.close();
   });
 
-  it('finds the answers of lost notifications with one query for all questions', async () => {
+  it('the watch of open questions finds the answers of lost notifications with one query for all questions', async () => {
     await answers.check();
     expect(asked, 'no question is open').to.deep.equal([]);
     const watches = ['q1', 'q2', 'q3'].map((id) => answers.watch(id));

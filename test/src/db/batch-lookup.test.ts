@@ -15,7 +15,7 @@ describe('a batch lookup', () => {
     );
   });
 
-  it('uses two connections, however many values are presented', async () => {
+  it('a batch lookup uses two connections, however many values are presented', async () => {
     const found = Promise.all(Array.from({ length: 2500 }, (_, number) => lookup.lookUp(String(number))));
     expect(queries.map(({ presented }) => presented.length)).to.deep.equal([1, 1]);
     const sizes: number[] = [];
@@ -29,7 +29,7 @@ describe('a batch lookup', () => {
     expect((await found).filter((row) => row !== null)).to.deep.equal(['row of 7']);
   });
 
-  it('asks once for the same value', async () => {
+  it('a batch lookup asks once for the same value', async () => {
     void lookup.lookUp('a');
     void lookup.lookUp('b');
     const both = [lookup.lookUp('c'), lookup.lookUp('c')];
@@ -40,7 +40,7 @@ describe('a batch lookup', () => {
     expect(await Promise.all(both)).to.deep.equal(['row of c', 'row of c']);
   });
 
-  it('goes on after a query that failed', async () => {
+  it('a batch lookup goes on after a query that failed', async () => {
     const failing = lookup.lookUp('a').catch((error: Error) => error.message);
     queries.shift()!.fail(new Error('Postgres is away'));
     expect(await failing).to.equal('Postgres is away');

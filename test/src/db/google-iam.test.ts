@@ -62,7 +62,7 @@ describe('DATABASE_AUTH=google_iam', () => {
     expect(error.message).to.contain('password authentication failed');
   }
 
-  it('logs in with the token: pool and LISTEN alike', async () => {
+  it('DATABASE_AUTH=google_iam logs in with the token: pool and LISTEN alike', async () => {
     const db = await openDataSource(address, 2, 'test');
     expect(await db.query('SELECT current_user AS name')).to.deep.equal([{ name: ROLE }]);
     await db.destroy();
@@ -86,12 +86,12 @@ describe('DATABASE_AUTH=google_iam', () => {
     await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${ROLE}'`);
   }
 
-  it('asks for a token that is good for logins only', () => {
+  it('DATABASE_AUTH=google_iam asks for a token that is good for logins only', () => {
     expect(wire.scopes).to.not.be.empty;
     for (const scopes of wire.scopes) expect(scopes).to.equal('https://www.googleapis.com/auth/sqlservice.login');
   });
 
-  it('counts a token that does not come as Postgres away: what was done is stored later', async () => {
+  it('DATABASE_AUTH=google_iam counts a token that does not come as Postgres away: what was done is stored later', async () => {
     const db = await openDataSource(address, 1, 'test');
     wire.metadataFailures = 1;
     await loseConnections();
@@ -114,7 +114,7 @@ describe('DATABASE_AUTH=google_iam', () => {
     });
   });
 
-  it('lets the API answer 503 and a process that starts wait until tokens come again', async () => {
+  it('DATABASE_AUTH=google_iam lets the API answer 503 and a process that starts wait until tokens come again', async () => {
     const service = await startService({ databaseUrl: address });
     wire.metadataFailures = Number.POSITIVE_INFINITY;
     const form = new FormData();
@@ -139,7 +139,7 @@ describe('DATABASE_AUTH=google_iam', () => {
     await service.close();
   });
 
-  it('says what to do about a login that Postgres refuses, and does not wait', async () => {
+  it('DATABASE_AUTH=google_iam says what to do about a login that Postgres refuses, and does not wait', async () => {
     const db = await openDataSource(address, 1, 'test');
     await admin.query(`ALTER ROLE "${ROLE}" PASSWORD 'other'`);
     await loseConnections();
@@ -157,7 +157,7 @@ describe('DATABASE_AUTH=google_iam', () => {
     await db.destroy();
   });
 
-  it('is refused together with a password, and unless the server is verified', () => {
+  it('DATABASE_AUTH=google_iam is refused together with a password, and unless the server is verified', () => {
     const env = { ENCRYPTION_KEY: Buffer.alloc(32).toString('base64'), DATABASE_AUTH: 'google_iam' };
     expect(() => loadConfig({ ...env, DATABASE_URL: 'postgres://a:b@host/c' })).to.throw(/remove one of them/);
     const full = 'postgres://a%40b.iam@host/c?sslmode=verify-full';

@@ -8,7 +8,7 @@ describe('a lease that another process holds', () => {
   const database = useDatabase();
   const db = usePool(database, 2);
 
-  it('is only read by those that wait for it: hundreds would wait for each other’s lock on its row', async () => {
+  it('a lease that another process holds is only read by those that wait for it: hundreds would wait for each other’s lock on its row', async () => {
     await db.query(
       `INSERT INTO leases (name, holder, since, until) VALUES ('led', 'a', now(), now() + interval '1 minute')`,
     );

@@ -22,7 +22,7 @@ describe('the LISTEN connection', () => {
 
   const notify = (channel: string, payload: string) => db.query('SELECT pg_notify($1, $2)', [channel, payload]);
 
-  it('receives only notifications of its channels', async () => {
+  it('the LISTEN connection receives only notifications of its channels', async () => {
     await listener.add('channel_1');
     await notify('channel_2', 'not mine');
     await notify('channel_1', 'mine');
@@ -30,7 +30,7 @@ describe('the LISTEN connection', () => {
     expect(payloads).to.deep.equal(['mine']);
   });
 
-  it('goes on after a notification that cannot be read', async () => {
+  it('the LISTEN connection goes on after a notification that cannot be read', async () => {
     const read: string[] = [];
     let connected = false;
     const reading: Listener = new Listener(
@@ -50,7 +50,7 @@ describe('the LISTEN connection', () => {
     await reading.close();
   });
 
-  it('listens on the channels of before, and on later ones, after it was cut', async () => {
+  it('the LISTEN connection listens on the channels of before, and on later ones, after it was cut', async () => {
     await db.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name LIKE 'listen %'`,
@@ -64,14 +64,14 @@ describe('the LISTEN connection', () => {
     expect(payloads).to.include('again');
   });
 
-  it('keeps a channel that is added again before it was dropped', async () => {
+  it('the LISTEN connection keeps a channel that is added again before it was dropped', async () => {
     listener.remove('channel_1');
     await listener.add('channel_1');
     await notify('channel_1', 'kept');
     await eventually('the kept payload arrives', () => payloads.includes('kept'));
   });
 
-  it('drops channels that are not needed', async () => {
+  it('the LISTEN connection drops channels that are not needed', async () => {
     listener.remove('channel_3');
     await eventually('the listening connection is there', async () => {
       const rows = await db.query<unknown[]>(

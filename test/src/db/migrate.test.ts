@@ -24,7 +24,7 @@ describe('migrations', () => {
     await database.drop();
   });
 
-  it('do not make others wait behind them for a lock, and try again', async () => {
+  it('migrations do not make others wait behind them for a lock, and try again', async () => {
     // The newest migration is forgotten; its first lock is one that another transaction holds.
     const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
     await client.query('BEGIN');
@@ -44,7 +44,7 @@ describe('migrations', () => {
     expect(rows).to.not.be.empty;
   });
 
-  it('are waited for by the processes that need them', async () => {
+  it('migrations are waited for by the processes that need them', async () => {
     const { rows } = await client.query<{ name: string; timestamp: string }>(
       'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
     );

@@ -11,7 +11,7 @@ const files = readdirSync(FOLDER)
   .sort((a, b) => numberOf(a) - numberOf(b));
 
 describe('the files of migrations', () => {
-  it('are numbered from 1 without gaps, their classes with the same numbers, and all of them run in this order', () => {
+  it('the files of migrations are numbered from 1 without gaps, their classes with the same numbers, and all of them run in this order', () => {
     expect(files.map(numberOf)).to.deep.equal(files.map((_, index) => index + 1));
     const names = files.map((file) => /export class (\w+)/.exec(read(file))![1]!);
     const numbered = names.map((name, index) => name.replace(/\d{13}$/, String(1_800_000_000_001 + index)));
@@ -19,7 +19,7 @@ describe('the files of migrations', () => {
     expect([...fingerprints.keys()]).to.deep.equal(names);
   });
 
-  it('are those that databases know by their fingerprints: a released one never changes', () => {
+  it('the files of migrations are those that databases know by their fingerprints: a released one never changes', () => {
     for (const [index, [name, recorded]] of [...fingerprints].entries()) {
       const sha256 = createHash('sha256').update(read(files[index]!)).digest('hex');
       const advice =
@@ -29,7 +29,7 @@ describe('the files of migrations', () => {
     }
   });
 
-  it('keep the first one as it was released', () => {
+  it('the files of migrations keep the first one as it was released', () => {
     expect(fingerprints.get('Initial1800000000001')).to.equal(
       'e766de84e467555924274fa52808a1ea7af8889a8a0022fa965ddd91bbbb856a',
     );

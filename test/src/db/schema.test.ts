@@ -29,7 +29,7 @@ describe('the schema', () => {
     // One connection: it reports its own statistics.
   });
 
-  it('lets Postgres update turns in place, from the claim to the end', async () => {
+  it('the schema lets Postgres update turns in place, from the claim to the end', async () => {
     // A server of its own: a transaction of any database on it keeps dead rows, and then pages have no room.
     const postgres = await startPostgres({ durable: false });
     const db = await openDataSource(postgres.url, 1, 'test');
@@ -56,7 +56,7 @@ describe('the schema', () => {
     await postgres.stop();
   });
 
-  it('sorts indexed text by its bytes, so that no locale of the server slows it down or corrupts an index', async () => {
+  it('the schema sorts indexed text by its bytes, so that no locale of the server slows it down or corrupts an index', async () => {
     const sortedOtherwise = await db.query(
       `SELECT indexrelid::regclass::text AS index, attname FROM pg_index
          JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_attribute ON attrelid = indexrelid
@@ -66,7 +66,7 @@ describe('the schema', () => {
     expect(sortedOtherwise).to.deep.equal([]);
   });
 
-  it('has the indexes that docs/operations/database.md gives a reason for, and no others', async () => {
+  it('the schema has the indexes that docs/operations/database.md gives a reason for, and no others', async () => {
     const rows = await db.query<{ name: string }[]>(
       `SELECT indexname AS name FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ '^(migrations$|deltas_)'`,
     );
@@ -77,7 +77,7 @@ describe('the schema', () => {
     expect(rows.map(({ name }) => name)).to.have.members(named);
   });
 
-  it('has autovacuum come to each table without a bound before its dead rows are many', async () => {
+  it('the schema has autovacuum come to each table without a bound before its dead rows are many', async () => {
     const late = await db.query<{ name: string }[]>(
       `SELECT relname AS name FROM pg_class
        WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname !~ '^deltas_'
@@ -86,7 +86,7 @@ describe('the schema', () => {
     expect(late.map(({ name }) => name)).to.have.members(BOUNDED_TABLES);
   });
 
-  it('gives all ids the same collation, so that joins can use the index of either side', async () => {
+  it('the schema gives all ids the same collation, so that joins can use the index of either side', async () => {
     const names = await db.query(
       `SELECT DISTINCT attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
          JOIN pg_collation ON pg_collation.oid = attcollation

@@ -36,7 +36,7 @@ describe('connections to Postgres', () => {
     expect(performance.now() - began).to.be.below(MAX_FROZEN_MS);
   });
 
-  it('are replaced when the network drops data silently', async () => {
+  it('connections to Postgres are replaced when the network drops data silently', async () => {
     const { hostname, port } = new URL(database.url);
     proxy = await startTcpProxy({ host: hostname, port: Number(port) });
     const url = new URL(database.url);

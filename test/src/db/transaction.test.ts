@@ -16,7 +16,7 @@ describe('a transaction', () => {
     (await db.query<{ name: string }[]>('SELECT name FROM notes ORDER BY name')).map(({ name }) => name);
   const thrownBy = async (work: Promise<unknown>): Promise<unknown> => work.then(() => null).catch((error) => error);
 
-  it('takes two round trips for a read, and writes whose answers nothing depends on', async () => {
+  it('a transaction takes two round trips for a read, and writes whose answers nothing depends on', async () => {
     const sent: Sent[] = [];
     const stop = watchStatements((one) => sent.push(one));
     try {
@@ -38,7 +38,7 @@ describe('a transaction', () => {
     expect(await names()).to.deep.equal(['a', 'b']);
   });
 
-  it('fails with the first failure, whatever Postgres refuses after it', async () => {
+  it('a transaction fails with the first failure, whatever Postgres refuses after it', async () => {
     const atCommit = transaction(db, async (tx) => {
       write(tx, INSERT, ['a']);
       write(tx, INSERT, ['a']);
@@ -58,7 +58,7 @@ describe('a transaction', () => {
     expect(await names()).to.deep.equal([]);
   });
 
-  it('does not end as if it had committed when the failure of a statement was swallowed', async () => {
+  it('a transaction does not end as if it had committed when the failure of a statement was swallowed', async () => {
     const swallowed = transaction(db, async (tx) => {
       write(tx, INSERT, ['a']);
       await tx.query('SELECT 1 / 0').catch(() => undefined);
@@ -67,7 +67,7 @@ describe('a transaction', () => {
     expect(await names()).to.deep.equal([]);
   });
 
-  it('undoes a part alone, with what that part has not waited for', async () => {
+  it('a transaction undoes a part alone, with what that part has not waited for', async () => {
     await transaction(db, async (tx) => {
       write(tx, INSERT, ['outer']);
       const refused = savepoint(tx, async () => {
@@ -81,7 +81,7 @@ describe('a transaction', () => {
     expect(await names()).to.deep.equal(['after', 'outer', 'second']);
   });
 
-  it('sends its last writes right before its end, and the end of a part, with an error of their own', async () => {
+  it('a transaction sends its last writes right before its end, and the end of a part, with an error of their own', async () => {
     const sent: string[] = [];
     const stop = watchStatements(({ text }) => sent.push(text));
     const refusal = (error: unknown): unknown => new Error(`full: ${sqlState(error)}`);
@@ -103,7 +103,7 @@ describe('a transaction', () => {
     expect(await names()).to.deep.equal(['kept']);
   });
 
-  it('runs again from its start after a deadlock', async () => {
+  it('a transaction runs again from its start after a deadlock', async () => {
     await db.query(`INSERT INTO notes (name) VALUES ('a'), ('b')`);
     const UPDATE = 'UPDATE notes SET n = n + 1 WHERE name = $1';
     let meet: () => void = () => undefined;
@@ -134,7 +134,7 @@ describe('a transaction', () => {
     expect(await names()).to.deep.equal(['b']);
   });
 
-  it('leaves its connection usable by a statement that Postgres first got behind a failure', async () => {
+  it('a transaction leaves its connection usable by a statement that Postgres first got behind a failure', async () => {
     const fresh = 'INSERT INTO notes (name, n) VALUES ($1, 1 + 1)';
     const failed = transaction(single, async (tx) => {
       write(tx, 'SELECT 1 / $1::integer', [0]);
@@ -149,7 +149,7 @@ describe('a transaction', () => {
     expect(await names()).to.deep.equal(['c', 'd']);
   });
 
-  it('is one for the queries that typeorm builds, too', async () => {
+  it('a transaction is one for the queries that typeorm builds, too', async () => {
     await db.query(`INSERT INTO projects (id, name) VALUES ('prj_1', 'demo')`);
     const work = transaction(db, async (tx) => {
       write(tx, `UPDATE projects SET name = $1`, ['written']);
@@ -161,7 +161,7 @@ describe('a transaction', () => {
     expect(await db.query('SELECT name FROM projects')).to.deep.equal([{ name: 'demo' }]);
   });
 
-  it('takes no write after its end', async () => {
+  it('a transaction takes no write after its end', async () => {
     let late: (() => void) | undefined;
     await transaction(db, async (tx) => void (late = () => write(tx, INSERT, ['late'])));
     expect(late).to.throw('outside of a transaction');

@@ -47,7 +47,7 @@ describe('a turn of both versions', () => {
         VALUES ('eli_1', 'turn_1', 1, 1, 'ses_1', 'url', 'm', 'u', '1', 'withdrawn', '2026-11-26T10:01:10Z', '2026-11-27T10:00:00Z', '2026-11-26T10:01:30Z')`);
   });
 
-  it('ends with the figures of its rows when the version before ends it, with the usage that this adds', async () => {
+  it('a turn of both versions ends with the figures of its rows when the version before ends it, with the usage that this adds', async () => {
     const [before] = await db.query<[TurnTimes]>('SELECT queued_at, started_at, connect_ms, first_token_at FROM turns');
     const facts = await readFacts(db, 'turn_1');
     const { timing: times } = timing(before, facts, '2026-11-26T10:02:00.000000Z');
@@ -62,14 +62,14 @@ describe('a turn of both versions', () => {
     });
   });
 
-  it('keeps its own figures when this version ends it', async () => {
+  it('a turn of both versions keeps its own figures when this version ends it', async () => {
     await db.query(`UPDATE turns SET state = 'cancelled', ended_at = now(), cost = 3, is_summed_up = true`);
     expect(await db.query('SELECT cost::text, waiting_time::text FROM turns')).to.deep.equal([
       { cost: '3', waiting_time: '00:00:07' },
     ]);
   });
 
-  it('has the counts of its rows after a return to the version before', async () => {
+  it('a turn of both versions has the counts of its rows after a return to the version before', async () => {
     await db.query('SELECT count_open_turns()');
     const [row] = await db.query(
       `SELECT input_tokens::integer AS input, cost::text AS cost, tools_running, tasks_running, waiting_time::text AS waiting,
@@ -82,7 +82,7 @@ describe('a turn of both versions', () => {
     });
   });
 
-  it('has the end of each wait that the version before closes, and keeps a wait that it opens again', async () => {
+  it('a turn of both versions has the end of each wait that the version before closes, and keeps a wait that it opens again', async () => {
     await db.query(`
       INSERT INTO required_actions (turn_id, step, index, session_id, kind, state, asked_at, expires_at)
         VALUES ('turn_1', 2, -1, 'ses_1', 'budget', 'open', '2026-11-26T10:01:40Z', '2026-11-27T10:00:00Z');

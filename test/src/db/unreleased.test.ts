@@ -64,7 +64,7 @@ describe('a database of an unreleased version', () => {
   });
 
   for (const [name, [change, evidence]] of Object.entries(UNRELEASED)) {
-    it(`is refused before it is migrated: ${name}`, async () => {
+    it(`a database of an unreleased version is refused before it is migrated: ${name}`, async () => {
       const url = await restored(change);
       const { message } = await failureOf(migrate(url));
       expect(message).to.match(SENTENCE).and.to.contain(evidence);
@@ -74,11 +74,11 @@ describe('a database of an unreleased version', () => {
     });
   }
 
-  it('is none that operators have added to', async () => {
+  it('a database of an unreleased version is none that operators have added to', async () => {
     expect(await migrate(await restored(HARMLESS))).to.not.be.empty;
   });
 
-  it('is none that a newer version has migrated, and one that knew another text of a migration', async () => {
+  it('a database of an unreleased version is none that a newer version has migrated, and one that knew another text of a migration', async () => {
     const database = await createTestDatabase();
     databases.push(database);
     const db = await openDataSource(database.url, 1, 'test');
@@ -91,7 +91,7 @@ describe('a database of an unreleased version', () => {
       .and.to.contain('another text of migration');
   });
 
-  it('is refused by the doctor, by an API and by a worker that start', async () => {
+  it('a database of an unreleased version is refused by the doctor, by an API and by a worker that start', async () => {
     const url = await restored(UNRELEASED['another body of a function']![0]);
     const config = { ...service.config, databaseUrl: url, databaseListenUrl: url };
     for (const start of [startApi, startWorker]) {
@@ -109,7 +109,7 @@ describe('a database of an unreleased version', () => {
     expect(`T${schema.detail.slice(1)}: k${schema.remedy!.slice(1)}`).to.match(SENTENCE);
   });
 
-  it('is not ready, and says why', async () => {
+  it('a database of an unreleased version is not ready, and says why', async () => {
     expect((await fetch(`${service.url}/readyz`)).status).to.equal(200);
     const api = await service.anotherApi();
     await service.db.query(`UPDATE migration_fingerprints SET sha256 = 'other'`);

@@ -5,7 +5,7 @@ import { startTurnService } from '../../support/turns.js';
 import { customResult, sendAnswers } from '../../support/waiting-turns.js';
 
 describe('an open turn of a released version', () => {
-  it('takes the answer that it waits for in this version, and the message behind it follows', async () => {
+  it('an open turn of a released version takes the answer that it waits for in this version, and the message behind it follows', async () => {
     // It began a moment ago, whenever this test runs. Temporal has lost its workflow: the reconciler starts another one.
     const database = await restoreReleased(`
       UPDATE public.required_actions SET asked_at = clock_timestamp(), expires_at = clock_timestamp() + interval '1 day';

@@ -10,7 +10,7 @@ import { requiredActions } from '../../support/waiting-turns.js';
 const PRICE = { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };
 
 describe('a database of a released version', () => {
-  it('is migrated to this one; its sessions can be read, and run turns', async () => {
+  it('a database of a released version is migrated to this one; its sessions can be read, and run turns', async () => {
     const database = await restoreReleased();
     expect(await migrate(database.url)).to.deep.equal([...fingerprints.keys()].slice(1));
     expect(await migrate(database.url)).to.deep.equal([]);

@@ -14,7 +14,7 @@ function refusedAt(auth: AuthInput): string | undefined {
 }
 
 describe('auth of an MCP server', () => {
-  it('takes exactly the fields of its type', () => {
+  it('auth of an MCP server takes exactly the fields of its type', () => {
     expect(refusedAt({ type: 'BEARER' })).to.equal('/auth/token');
     expect(refusedAt({ type: 'HEADER', value: 'x' })).to.equal('/auth/name');
     expect(refusedAt({ type: 'HEADER', name: 'x' })).to.equal('/auth/value');
@@ -44,7 +44,7 @@ describe('auth of an MCP server', () => {
     'Sec-Fetch-Mode',
     'x'.repeat(129),
   ]) {
-    it(`refuses the header name ${JSON.stringify(name.slice(0, 40))}`, () => {
+    it(`auth of an MCP server refuses the header name ${JSON.stringify(name.slice(0, 40))}`, () => {
       expect(refusedAt({ type: 'HEADER', name, value: 'secret' })).to.equal('/auth/name');
     });
   }
@@ -62,7 +62,7 @@ describe('auth of an MCP server', () => {
     '🔑',
     'x'.repeat(8193),
   ]) {
-    it(`refuses the value ${JSON.stringify(value.slice(0, 40))}`, () => {
+    it(`auth of an MCP server refuses the value ${JSON.stringify(value.slice(0, 40))}`, () => {
       expect(refusedAt({ type: 'HEADER', name: 'X-Key', value })).to.equal('/auth/value');
       expect(refusedAt({ type: 'BEARER', token: value })).to.equal('/auth/token');
     });

@@ -8,7 +8,7 @@ import { keepTools } from '../../../src/mcp/tools.js';
 const object = { type: 'object' };
 
 describe('input schemas of MCP tools', () => {
-  it('pass as they are when the API takes them', () => {
+  it('input schemas of MCP tools pass as they are when the API takes them', () => {
     const schema = {
       type: 'object',
       properties: { a: { type: 'string', enum: ['x'] }, b: { anyOf: [{ type: 'null' }, { $ref: '#/$defs/B' }] } },
@@ -34,7 +34,7 @@ describe('input schemas of MCP tools', () => {
     expect(sanitizeInputSchema(schema)).to.deep.equal({ ...object, properties: { a: { type: 'number' } } });
   });
 
-  it('have no combinators at the top, but the parameters of their branches', () => {
+  it('input schemas of MCP tools have no combinators at the top, but the parameters of their branches', () => {
     const branch = (name: string): object => ({ properties: { [name]: { type: 'string' } }, required: [name] });
     expect(sanitizeInputSchema({ ...object, anyOf: [branch('a'), branch('b')] })).to.deep.equal({
       ...object,
@@ -47,7 +47,7 @@ describe('input schemas of MCP tools', () => {
     });
   });
 
-  it('have their own definition resolved at the top', () => {
+  it('input schemas of MCP tools have their own definition resolved at the top', () => {
     const schema = {
       $ref: '#/definitions/In',
       definitions: { In: { ...object, properties: { a: {} }, required: ['a'] } },
@@ -55,7 +55,7 @@ describe('input schemas of MCP tools', () => {
     expect(sanitizeInputSchema(schema)).to.deep.include({ type: 'object', properties: { a: {} }, required: ['a'] });
   });
 
-  it('keep parameters whose names the API refuses: requests have aliases for them', () => {
+  it('input schemas of MCP tools keep parameters whose names the API refuses: requests have aliases for them', () => {
     const schema = {
       ...object,
       properties: { $filter: {}, ['x'.repeat(65)]: {}, ok: {} },
@@ -125,7 +125,7 @@ describe('input schemas of MCP tools', () => {
     ['an id', { $id: 'a#b', id: 'x', type: 'string' }, { type: 'string' }],
   ];
   for (const [what, broken, repaired] of REPAIRED) {
-    it(`have one keyword repaired, and the others kept: ${what}`, () => {
+    it(`input schemas of MCP tools have one keyword repaired, and the others kept: ${what}`, () => {
       const inputSchema = {
         ...object,
         properties: { a: broken, ok: { type: 'string' } },
@@ -137,7 +137,7 @@ describe('input schemas of MCP tools', () => {
     });
   }
 
-  it('have a property that says of itself that it is required in the list of required ones', () => {
+  it('input schemas of MCP tools have a property that says of itself that it is required in the list of required ones', () => {
     const properties = {
       who: { type: 'string', description: 'Mail address', required: true },
       why: { required: false },
@@ -149,13 +149,13 @@ describe('input schemas of MCP tools', () => {
     });
   });
 
-  it('are bounded in size and depth', () => {
+  it('input schemas of MCP tools are bounded in size and depth', () => {
     const deep = JSON.parse(`${'{"properties":{"a":'.repeat(3000)}{}${'}}'.repeat(3000)}`) as unknown;
     expect(sanitizeInputSchema(deep)).to.deep.include(object);
     expect(sanitizeInputSchema({ ...object, description: 'x'.repeat(100_000) })).to.deep.equal(object);
   });
 
-  it('are left open where branches at the top are too many, or multiply', () => {
+  it('input schemas of MCP tools are left open where branches at the top are too many, or multiply', () => {
     const branches = Array.from({ length: 1000 }, (_, index) => ({ properties: { [`p${index}`]: {} } }));
     expect(sanitizeInputSchema({ ...object, anyOf: branches })).to.deep.equal({ type: 'object' });
     const self = { $ref: '#/$defs/a' };
@@ -165,7 +165,7 @@ describe('input schemas of MCP tools', () => {
     expect(Object.keys(few.properties as object)).to.have.length(60);
   });
 
-  it('have at most 4,000 values', () => {
+  it('input schemas of MCP tools have at most 4,000 values', () => {
     // The schema, its type, `enum` and what is in it.
     const schema = (values: number): object => ({
       type: 'object',
@@ -184,7 +184,7 @@ describe('input schemas of MCP tools', () => {
     ]);
   });
 
-  it('takes the title where the description says nothing', async () => {
+  it('input schemas of MCP tools takes the title where the description says nothing', async () => {
     const listed = [
       { name: 'a', description: ' \n', title: 'A', annotations: { title: 'B' } },
       { name: 'b', description: '', annotations: { title: 'B' } },
@@ -194,7 +194,7 @@ describe('input schemas of MCP tools', () => {
     expect(kept.map(({ description }) => description)).to.deep.equal(['A', 'B', '']);
   });
 
-  it('let others have their turn while a server’s many are checked', async () => {
+  it('input schemas of MCP tools let others have their turn while a server’s many are checked', async () => {
     let turns = 0;
     const tick = (): void => {
       turns += 1;
@@ -207,7 +207,7 @@ describe('input schemas of MCP tools', () => {
     expect(turns).to.be.at.least(49);
   });
 
-  it('are always valid, whatever a server sends', () => {
+  it('input schemas of MCP tools are always valid, whatever a server sends', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     const any = fc.anything({ maxDepth: 3, withNullPrototype: false });
     const schemas = fc.record(

@@ -34,7 +34,7 @@ const refusal = (document: unknown): string => {
 };
 
 describe('OAuth documents', () => {
-  it('keep the fields that are used', () => {
+  it('OAuth documents keep the fields that are used', () => {
     const document = { issuer: 'https://as.example', expires_in: 60, jwks: { keys: [{}] }, claims_supported: ['sub'] };
     expect(reduced({ ...document, client_secret: null })).to.deep.equal({
       issuer: 'https://as.example',
@@ -42,7 +42,7 @@ describe('OAuth documents', () => {
     });
   });
 
-  it('have lists of at most 1,000 texts of 256 characters', () => {
+  it('OAuth documents have lists of at most 1,000 texts of 256 characters', () => {
     const scopes = (count: number, length: number): unknown => ({
       scopes_supported: Array(count).fill('😀'.repeat(length)),
     });
@@ -56,7 +56,7 @@ describe('OAuth documents', () => {
       .and.not.to.contain('ours');
   });
 
-  it('have secrets and tokens of at most 8 KiB', () => {
+  it('OAuth documents have secrets and tokens of at most 8 KiB', () => {
     for (const name of ['access_token', 'refresh_token', 'client_secret', 'client_id', 'authorization_endpoint']) {
       expect(reduced({ [name]: 'x'.repeat(8192) })[name]).to.have.length(8192);
       expect(refusal({ [name]: 'x'.repeat(8193) })).to.contain(`8192 bytes (${name})`);
@@ -64,7 +64,7 @@ describe('OAuth documents', () => {
     expect(reduced({ id_token: 'x'.repeat(20_000) })).to.deep.equal({});
   });
 
-  it('have only text that can be stored, at any depth', () => {
+  it('OAuth documents have only text that can be stored, at any depth', () => {
     for (const text of ['\0', '\ud800', 'a\udc00']) {
       for (const document of [
         { issuer: text },
@@ -77,7 +77,7 @@ describe('OAuth documents', () => {
     }
   });
 
-  it('are left to the SDK when they are no objects', () => {
+  it('OAuth documents are left to the SDK when they are no objects', () => {
     for (const text of ['', '<html>', '[]', 'null', '"a"', '{"a":']) expect(reduceDocument(text)).to.equal(text);
   });
 
@@ -87,7 +87,7 @@ describe('OAuth documents', () => {
     expect(reduceDocument(text.replace('issuer', 'claims'))).to.equal('{}');
   });
 
-  it('have lists of addresses with nothing else in them', () => {
+  it('OAuth documents have lists of addresses with nothing else in them', () => {
     for (const name of ['authorization_servers', 'redirect_uris']) {
       expect(reduceDocument(`{"${name}":["https://a.example/x"]}`)).to.contain('a.example');
       for (const item of ['', 'no address', 'javascript:x'])
@@ -95,7 +95,7 @@ describe('OAuth documents', () => {
     }
   });
 
-  it('never give a schema of the SDK more than one fault for each field', () => {
+  it('OAuth documents never give a schema of the SDK more than one fault for each field', () => {
     const names = [
       ...Object.keys(OpenIdProviderDiscoveryMetadataSchema.shape),
       ...Object.keys(OAuthProtectedResourceMetadataSchema.shape),

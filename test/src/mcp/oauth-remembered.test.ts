@@ -14,7 +14,7 @@ describe('remembered OAuth tokens', () => {
   });
   const secret = (name: string, length = 8192): string => name.padEnd(length, 'x');
 
-  it('have the 16 latest secrets of a server', () => {
+  it('remembered OAuth tokens have the 16 latest secrets of a server', () => {
     const remembered = new RememberedTokens();
     for (let n = 0; n < 20; n += 1) remembered.set(server('a'), current(`t${n}`), [`t${n}`, 'same']);
     const secrets = remembered.secretsOf('a');
@@ -22,7 +22,7 @@ describe('remembered OAuth tokens', () => {
     expect(remembered.get(server('a'))?.token).to.equal('t19');
   });
 
-  it('have at most 64 KiB of secrets of a server', () => {
+  it('remembered OAuth tokens have at most 64 KiB of secrets of a server', () => {
     const remembered = new RememberedTokens();
     for (let n = 0; n < 9; n += 1) remembered.set(server('a'), current('t'), [secret(`${n}`)]);
     expect(remembered.secretsOf('a').map(([first]) => first)).to.deep.equal([...'12345678']);
@@ -40,7 +40,7 @@ describe('remembered OAuth tokens', () => {
     for (const id of ['s0', 's2', 's127', 'last', 'other']) expect(remembered.secretsOf(id)).not.to.deep.equal([]);
   });
 
-  it('are forgotten with the server, and with its credential', () => {
+  it('remembered OAuth tokens are forgotten with the server, and with its credential', () => {
     const remembered = new RememberedTokens();
     remembered.set(server('a'), current('t1'), ['first']);
     remembered.set(server('a', 'one', 2), current('t2'), ['second']);
@@ -53,7 +53,7 @@ describe('remembered OAuth tokens', () => {
     expect(remembered.get(server('a', 'one', 2))).to.equal(undefined);
   });
 
-  it('keep the secrets of a token that is no longer used', () => {
+  it('remembered OAuth tokens keep the secrets of a token that is no longer used', () => {
     const remembered = new RememberedTokens();
     remembered.set(server('a'), current('t'), ['echo']);
     remembered.expire('a');

@@ -25,7 +25,7 @@ describe('the probes of an API process', () => {
     await server.close();
   });
 
-  it('are at most 8 of one project at a time; further ones wait', async () => {
+  it('the probes of an API process are at most 8 of one project at a time; further ones wait', async () => {
     let open!: () => void;
     const gate = new Promise<void>((resolve) => (open = resolve));
     let begun = 0;
@@ -44,7 +44,7 @@ describe('the probes of an API process', () => {
     expect(begun).to.equal(11);
   });
 
-  it('wait for memory when a tool list is large', async () => {
+  it('the probes of an API process wait for memory when a tool list is large', async () => {
     server.options.tools = [{ name: 'a', description: 'x'.repeat(2 * MIB) }];
     const releases = await Promise.all([budget.take(32 * MIB, null, 'a'), budget.take(32 * MIB, null, 'b')]);
     const waiting = probe('a');

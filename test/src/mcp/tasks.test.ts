@@ -5,7 +5,7 @@ import { readCreatedTask } from '../../../src/mcp/tasks.js';
 describe('the task that a server creates', () => {
   const read = (task: object) => readCreatedTask({ task: { taskId: 't', status: 'working', ...task } });
 
-  it('has an id of at most 1,024 characters', () => {
+  it('the task that a server creates has an id of at most 1,024 characters', () => {
     expect(read({ taskId: 'x'.repeat(1024) })!.taskId).to.have.length(1024);
     for (const length of [1025, 1024 * 1024]) {
       expect(() => read({ taskId: 'x'.repeat(length) })).to.throw('an id of more than 1024 characters');
@@ -14,7 +14,7 @@ describe('the task that a server creates', () => {
     expect(() => read({ taskId: 'a\0b' })).to.throw('cannot be stored');
   });
 
-  it('is asked for every 1 to 60 s, whatever interval the server wants', () => {
+  it('the task that a server creates is asked for every 1 to 60 s, whatever interval the server wants', () => {
     const intervals = [0, -1, 1e-9, 999, 1500.4, 60_000, 60_001, Number.MAX_VALUE];
     const pauses = intervals.map((pollInterval) => read({ pollInterval })!.pollMs);
     expect(pauses).to.deep.equal([1000, 1000, 1000, 1000, 1500, 60_000, 60_000, 60_000]);
@@ -23,7 +23,7 @@ describe('the task that a server creates', () => {
     }
   });
 
-  it('counts as working while its status is unknown', () => {
+  it('the task that a server creates counts as working while its status is unknown', () => {
     for (const status of [undefined, 'done', 7, 'x'.repeat(1024)]) expect(read({ status })!.status).to.equal('working');
   });
 });

@@ -13,7 +13,7 @@ const DENSE = JSON.stringify(
 );
 
 describe('the cache of toolsets', () => {
-  it('counts the memory of parsed values, not the length of their JSON', async () => {
+  it('the cache of toolsets counts the memory of parsed values, not the length of their JSON', async () => {
     const read: string[] = [];
     const db = {
       query: async (_: string, [, hash]: string[]) => {

@@ -34,7 +34,7 @@ function valuesOf(value: unknown): number {
 const cuts = fc.array(fc.nat(10_000), { maxLength: 20 });
 
 describe('the scan of a JSON text', () => {
-  it('counts what JSON.parse makes, whatever the text and its pieces', () => {
+  it('the scan of a JSON text counts what JSON.parse makes, whatever the text and its pieces', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 1, '\t'), cuts, (json, indent, places) => {
         const value = JSON.parse(json) as unknown;
@@ -46,7 +46,7 @@ describe('the scan of a JSON text', () => {
     );
   });
 
-  it('counts at least what JSON.parse has made when a text that was damaged turns out to be wrong', () => {
+  it('the scan of a JSON text counts at least what JSON.parse has made when a text that was damaged turns out to be wrong', () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(10_000), fc.constantFrom('"', '\\', '[', '\ufeff', '', '\n'), (json, at, put) => {
         const place = at % (json.length + 1);
@@ -75,7 +75,7 @@ describe('the events of a stream', () => {
     fc.string({ maxLength: 8 }),
   );
 
-  it('are those of the whole stream, whatever its pieces and the ends of its lines', () => {
+  it('the events of a stream are those of the whole stream, whatever its pieces and the ends of its lines', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), cuts, (pieces, places) => {
         const stream = `${pieces.join('')}\n\n`;
@@ -139,7 +139,7 @@ describe('the events of a stream', () => {
     expect(found.flatMap((text) => reader.feed(Buffer.from(text))).map(({ data }) => data)).to.deep.equal(['1', '2']);
   });
 
-  it('count the bytes of an event until it ends, without comments', () => {
+  it('the events of a stream count the bytes of an event until it ends, without comments', () => {
     const reader = readerOf();
     const pending = [': keep-alive\n\n', 'data: é', 'é', '\n', '\n', 'data: 1\n\ndata'].map((text) => {
       reader.feed(Buffer.from(text));
@@ -148,7 +148,7 @@ describe('the events of a stream', () => {
     expect(pending).to.deep.equal([0, 8, 10, 11, 0, 4]);
   });
 
-  it('end when more than 1,000 lines belong to no event', () => {
+  it('the events of a stream end when more than 1,000 lines belong to no event', () => {
     const reader = readerOf();
     reader.feed(Buffer.from('x\n'.repeat(1000)));
     expect(() => reader.feed(Buffer.from('x\n'))).to.throw(/more than 1,000 lines that belong to no event/);
@@ -185,7 +185,7 @@ describe('messages of a server that answer no request', () => {
   const note = (params: string): string =>
     `data: {"jsonrpc":"2.0","method":"notifications/message","params":${params}}\n\n`;
 
-  it('are passed on no faster than the pace', async () => {
+  it('messages of a server that answer no request are passed on no faster than the pace', async () => {
     const began = performance.now();
     const messages = await passedOn(note('{}').repeat(100_000));
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -199,7 +199,7 @@ describe('messages of a server that answer no request', () => {
     expect(messages).to.have.length(2);
   });
 
-  it('are dropped when they are large or an array, and the stream goes on', async () => {
+  it('messages of a server that answer no request are dropped when they are large or an array, and the stream goes on', async () => {
     const large = note(`{"a":"${'x'.repeat(70_000)}"}`);
     const text = `${large}data: [{"jsonrpc":"2.0","method":"ping","id":1}]\n\ndata: {\n\n${large}${note('{"b":1}')}`;
     expect(await passedOn(text, 1)).to.deep.equal([

@@ -68,7 +68,7 @@ describe('the checks of output schemas', () => {
     for (const [schema, reason] of cases) expect(await problemOf(schema), JSON.stringify(schema)).to.match(reason);
   });
 
-  it('take the keywords of the draft that $schema names, and no format', async () => {
+  it('the checks of output schemas take the keywords of the draft that $schema names, and no format', async () => {
     const tuple = { items: [{ type: 'string' }], additionalItems: false };
     expect(await problemOf({ type: 'object', properties: { a: tuple } })).to.match(/items/);
     const old = { $schema: URIS['7'], type: 'object', properties: { a: tuple }, dependentRequired: { a: ['b'] } };
@@ -95,7 +95,7 @@ describe('the checks of output schemas', () => {
     expect(await errorsOf(tree, { id: 1, children: [{ id: 'x' }, {}] })).to.have.length(2);
   });
 
-  it('take names of JavaScript as any other name', async () => {
+  it('the checks of output schemas take names of JavaScript as any other name', async () => {
     const schema = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"integer"}},"required":["constructor"],"additionalProperties":{"type":"string"}}',
     ) as object;
@@ -108,7 +108,7 @@ describe('the checks of output schemas', () => {
     ]);
   });
 
-  it('name at most ten errors, each with its place and its reason', async () => {
+  it('the checks of output schemas name at most ten errors, each with its place and its reason', async () => {
     const schema = {
       type: 'object',
       properties: { 'a/b': { type: 'array', items: { type: 'integer' } } },
@@ -137,7 +137,7 @@ describe('the checks of output schemas', () => {
     ),
   };
 
-  it('end a check that takes too long, of a value and of a schema', async () => {
+  it('the checks of output schemas end a check that takes too long, of a value and of a schema', async () => {
     expect(await problemOf(forEver)).to.equal(null);
     expect(await errorsOf(forEver, slow)).to.deep.equal([
       `(the whole value): takes longer than ${CHECK_TIMEOUT_MS} ms to check`,
@@ -146,7 +146,7 @@ describe('the checks of output schemas', () => {
     expect(await errorsOf(forEver, { a: 'aaa' })).to.deep.equal([]);
   });
 
-  it('let a slow schema delay its own project only, and block nothing', async () => {
+  it('the checks of output schemas let a slow schema delay its own project only, and block nothing', async () => {
     let ticks = 0;
     const ticking = setInterval(() => (ticks += 1), 5);
     const ended: string[] = [];
@@ -162,7 +162,7 @@ describe('the checks of output schemas', () => {
     expect(ticks).to.be.greaterThan(20);
   });
 
-  it('survive values that are deep, wide or full of errors', async () => {
+  it('the checks of output schemas survive values that are deep, wide or full of errors', async () => {
     const list = { type: 'object', properties: { a: { type: 'array', items: { type: 'string' } } } };
     expect((await errorsOf(list, { a: Array(120_000).fill(1) })).length).to.be.within(1, 10);
     const tree = { type: 'object', properties: { a: { $ref: '#' } }, additionalProperties: false };

@@ -17,7 +17,7 @@ const NOT_PURGED = [
 describe('the purge of deleted sessions', () => {
   const db = usePool(useDatabase(), 2);
 
-  it('bounds a step by the rows of its turns, not only by their number, and leaves no rows', async () => {
+  it('the purge of deleted sessions bounds a step by the rows of its turns, not only by their number, and leaves no rows', async () => {
     const { projectId } = await createKey(db, { project: 'demo' });
     for (const session of await insertSessions(db, projectId, 3)) {
       const turn = await insertWaitingTurn(db, session, { toolUseId: `toolu_${session}` });
@@ -70,7 +70,7 @@ describe('the purge of deleted sessions', () => {
     }
   });
 
-  it('leaves sessions that a schedule names which has not ended', async () => {
+  it('the purge of deleted sessions leaves sessions that a schedule names which has not ended', async () => {
     const { projectId } = await createKey(db, { project: 'scheduled' });
     const sessions = await insertSessions(db, projectId, 4);
     const states = ['active', 'paused', 'ended'];
@@ -100,7 +100,7 @@ describe('the purge of deleted sessions', () => {
     expect(storage).to.deep.equal({ bytes: 14 });
   });
 
-  it('covers every table with rows of turns and sessions', async () => {
+  it('the purge of deleted sessions covers every table with rows of turns and sessions', async () => {
     const rows = await db.query<{ name: string }[]>(
       `SELECT DISTINCT relname AS name FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DeltaPace, windowOf } from '../../../src/stream/delta-pace.js';
 
 describe('the time between two sendings of deltas', () => {
-  it('is nothing in an idle process, and grows with its load to 50 ms', () => {
+  it('the time between two sendings of deltas is nothing in an idle process, and grows with its load to 50 ms', () => {
     expect([0, 0.1].map(windowOf)).to.deep.equal([0, 0]);
     const shares = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
     const windows = shares.map(windowOf);
@@ -12,7 +12,7 @@ describe('the time between two sendings of deltas', () => {
     expect([0.6, 0.8, 1].map(windowOf)).to.deep.equal([50, 50, 50]);
   });
 
-  it('follows the event loop of this process', async () => {
+  it('the time between two sendings of deltas follows the event loop of this process', async () => {
     const pace = new DeltaPace();
     const work = (ms: number): void => {
       for (const end = performance.now() + ms; performance.now() < end;);

@@ -99,7 +99,7 @@ describe('deltas', () => {
     }
   });
 
-  it('hold all fragments of one type that come within the window; the first one of a message does not wait', async () => {
+  it('deltas hold all fragments of one type that come within the window; the first one of a message does not wait', async () => {
     const WINDOW_MS = 150;
     const store = new DeltaStore(db, notifier, log, { windowMs: WINDOW_MS });
     const turns = [await running(), await running()] as const;
@@ -154,7 +154,7 @@ describe('deltas', () => {
     expect(channelOf(turn.sessionId)).to.match(/^turn_events_\d+$/);
   });
 
-  it('are read in batches of limited memory, however many a row holds', async () => {
+  it('deltas are read in batches of limited memory, however many a row holds', async () => {
     const turn = await running();
     const writer = await open(turn);
     for (let row = 0; row < 3; row += 1) {
@@ -189,7 +189,7 @@ describe('deltas', () => {
     expect(rows).to.be.lessThan(50);
   });
 
-  it('have the same frames live and from the table, also when a flush was sent twice', async () => {
+  it('deltas have the same frames live and from the table, also when a flush was sent twice', async () => {
     const turn = await running();
     const writer = await open(turn);
     for (const word of ['One ', 'two ']) {
@@ -212,7 +212,7 @@ describe('deltas', () => {
     expect(cut!.data).to.deep.include({ content: 'One two three.', incomplete: true });
   });
 
-  it('let the events that follow them come with their notification; others are read from the tables', async () => {
+  it('deltas let the events that follow them come with their notification; others are read from the tables', async () => {
     const turn = await running();
     let reads = 0;
     const counted = {
@@ -257,7 +257,7 @@ describe('deltas', () => {
     await endTurn(deps, turn.id, { kind: 'cancelled' });
   });
 
-  it('are not followed live by events that are too long for a notification', async () => {
+  it('deltas are not followed live by events that are too long for a notification', async () => {
     const turn = await running();
     const event = { id: 'event_1', turn_id: turn.id, position: 2, type: 'agent.message', created_at: 'now' };
     for (const length of [10, 8_000]) {

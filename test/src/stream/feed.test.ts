@@ -71,11 +71,11 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     ).map(({ pid }) => pid);
   const terminal = ({ head }: SessionReader): boolean => head!.isOver;
 
-  it('read four turns at once when they begin', () => {
+  it('the readers of a process after its LISTEN connection was lost read four turns at once when they begin', () => {
     expect(reads.mostAtOnce).to.equal(MAX_PARALLEL_READS);
   });
 
-  it('read what is new and nothing else', async () => {
+  it('the readers of a process after its LISTEN connection was lost read what is new and nothing else', async () => {
     const [before] = await listening();
     reads.count = 0;
     await db.query('SELECT pg_terminate_backend($1)', [before]);
@@ -87,7 +87,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     expect(reads.mostAtOnce).to.be.at.most(MAX_PARALLEL_READS);
   });
 
-  it('get what their own process stores without the way through Postgres', async () => {
+  it('the readers of a process after its LISTEN connection was lost get what their own process stores without the way through Postgres', async () => {
     const away = new Notifier({ query: () => new Promise(() => undefined) } as unknown as DataSource, log);
     away.alsoHere((...sent) => feed.receive(...sent));
     const reader = readers[1]!;
@@ -126,7 +126,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     expect(feed.size).to.include({ readers: TURNS });
   });
 
-  it('do not take an id of a delta that nobody has seen for the place of the session', async () => {
+  it('the readers of a process after its LISTEN connection was lost do not take an id of a delta that nobody has seen for the place of the session', async () => {
     const [id] = (await insertSessions(db, projectId, 1)) as [string];
     const { id: turnId } = await begin(id);
     const reader = feed.join(id, noop);
@@ -163,7 +163,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     for (const reader of joined) feed.leave(reader, noop);
   });
 
-  it('hold no frames between turns', async () => {
+  it('the readers of a process after its LISTEN connection was lost hold no frames between turns', async () => {
     const [id] = (await insertSessions(db, projectId, 1)) as [string];
     const reader = feed.join(id, noop);
     const first = (await reader.open(projectId, '', true))!;

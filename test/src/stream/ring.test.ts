@@ -13,7 +13,7 @@ const frame = (number: number, characters = 10_000, type = 'agent.message'): Fra
 const numbersOf = (frames: Frame[] | null): number[] | undefined => frames?.map(({ position }) => position[1]);
 
 describe('the ring of a session’s latest frames', () => {
-  it('returns the frames after a position, the same array to equally advanced watchers', () => {
+  it('the ring of a session’s latest frames returns the frames after a position, the same array to equally advanced watchers', () => {
     const ring = new RingMemory().createRing();
     expect(ring.after(START)).to.equal(null);
     ring.begin(START);
@@ -25,7 +25,7 @@ describe('the ring of a session’s latest frames', () => {
     expect(numbersOf(ring.after([1, 4, 0, 0]))).to.deep.equal([]);
   });
 
-  it('returns a batch of limited memory to a watcher that is far behind', () => {
+  it('the ring of a session’s latest frames returns a batch of limited memory to a watcher that is far behind', () => {
     const ring = new RingMemory().createRing();
     ring.begin(START);
     for (let number = 1; number <= 80; number += 1) ring.append([frame(number)]);
@@ -37,7 +37,7 @@ describe('the ring of a session’s latest frames', () => {
     expect(numbersOf(ring.after([1, 80, 0, 0]))).to.deep.equal([81]);
   });
 
-  it('returns the frames of one turn at a time', () => {
+  it('the ring of a session’s latest frames returns the frames of one turn at a time', () => {
     const ring = new RingMemory().createRing();
     ring.begin(START);
     const [end, next] = [frame(2, 10, 'turn.completed'), { ...frame(1), position: [2, 1, 0, 0] as const }];
@@ -46,7 +46,7 @@ describe('the ring of a session’s latest frames', () => {
     expect(ring.after(end.position)).to.deep.equal([next]);
   });
 
-  it('gives up its oldest frames beyond a megabyte: they are read from the tables', () => {
+  it('the ring of a session’s latest frames gives up its oldest frames beyond a megabyte: they are read from the tables', () => {
     const ring = new RingMemory().createRing();
     ring.begin(START);
     for (let number = 1; number <= 300; number += 1) ring.append([frame(number)]);
@@ -57,7 +57,7 @@ describe('the ring of a session’s latest frames', () => {
     expect(numbersOf(ring.after([1, 300, 0, 0]))).to.deep.equal([301]);
   });
 
-  it('shares a budget with the other rings of the process', () => {
+  it('the ring of a session’s latest frames shares a budget with the other rings of the process', () => {
     const budget = new RingMemory(1_000_000);
     const rings = Array.from({ length: 50 }, () => budget.createRing());
     for (const ring of rings) ring.begin(START);

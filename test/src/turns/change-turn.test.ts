@@ -43,7 +43,7 @@ describe('a change of a turn', () => {
       ])
     )[0];
 
-  it('has the time at which it got the lock, not the time at which it began to wait for it', async () => {
+  it('a change of a turn has the time at which it got the lock, not the time at which it began to wait for it', async () => {
     const id = await running();
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
@@ -63,7 +63,7 @@ describe('a change of a turn', () => {
     expect((await second) > now).to.equal(true);
   });
 
-  it('runs again after a deadlock, on the turn as it is by then', async () => {
+  it('a change of a turn runs again after a deadlock, on the turn as it is by then', async () => {
     const id = await running();
     let tries = 0;
     await changeTurn(deps, id, ifRunning, async (turn, tx) => {
@@ -76,7 +76,7 @@ describe('a change of a turn', () => {
     expect(await db.query('SELECT FROM events WHERE turn_id = $1', [id])).to.have.length(2);
   });
 
-  it('is no sign of life where it says so', async () => {
+  it('a change of a turn is no sign of life where it says so', async () => {
     const id = await running();
     const { progress_at } = await read(id);
     await changeTurn(deps, id, ifOpen, (turn) => turn.expectMessages());
@@ -85,7 +85,7 @@ describe('a change of a turn', () => {
     expect((await read(id)).progress_at).to.not.equal(progress_at);
   });
 
-  it('stores nothing if its work fails, or a row that goes with it cannot be stored', async () => {
+  it('a change of a turn stores nothing if its work fails, or a row that goes with it cannot be stored', async () => {
     const id = await running();
     const before = await read(id);
     const failing = changeTurn(deps, id, ifRunning, (turn) => {

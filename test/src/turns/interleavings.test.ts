@@ -126,7 +126,7 @@ describe('interleavings of writers', () => {
     }
   };
 
-  it('leave a turn with gap-free positions, one end, each outcome once, and late writers refused', async () => {
+  it('interleavings of writers leave a turn with gap-free positions, one end, each outcome once, and late writers refused', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(script, { minLength: 2, maxLength: 5 }), async (scripts) => {
         const { id } = await queued();

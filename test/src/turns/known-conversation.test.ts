@@ -48,7 +48,7 @@ describe('a conversation that a worker keeps in memory', () => {
     return { ...rest, read };
   };
 
-  it('is read from its last step on', async () => {
+  it('a conversation that a worker keeps in memory is read from its last step on', async () => {
     const { turnId } = await seedSession(db, [
       { state: 'completed', steps: answer('an old answer') },
       { state: 'running', steps: [toolStep('one', 'result one'), toolStep('two', 'result two')] },
@@ -57,7 +57,7 @@ describe('a conversation that a worker keeps in memory', () => {
     expect(read).to.include('result two').and.not.include('result one').and.not.include('an old answer');
   });
 
-  it('is read from its last turn on in a later turn of the session', async () => {
+  it('a conversation that a worker keeps in memory is read from its last turn on in a later turn of the session', async () => {
     const { sessionId, turnId } = await seedSession(db, [
       { state: 'completed', steps: answer('an old answer') },
       { state: 'running', steps: [toolStep('one', 'result one'), { content: [{ type: 'text', text: 'cut' }] }] },
@@ -79,7 +79,7 @@ describe('a conversation that a worker keeps in memory', () => {
     expect(read).to.include('answered elsewhere').and.not.include('an old answer').and.not.include('result one');
   });
 
-  it('is read again once another call has begun, which may have shortened it', async () => {
+  it('a conversation that a worker keeps in memory is read again once another call has begun, which may have shortened it', async () => {
     const { turnId } = await seedSession(db, [
       { state: 'running', steps: [toolStep('one', 'result one'), toolStep('two', 'result two')] },
     ]);
@@ -92,7 +92,7 @@ describe('a conversation that a worker keeps in memory', () => {
     expect(read).to.include('Left out').and.not.include('result one');
   });
 
-  it('is read again if the tables do not have the call: they were restored from a backup', async () => {
+  it('a conversation that a worker keeps in memory is read again if the tables do not have the call: they were restored from a backup', async () => {
     const { turnId } = await seedSession(db, [{ state: 'running', steps: [toolStep('one', 'result one')] }]);
     const known = await knownAt(turnId, 2);
     await db.query('DELETE FROM model_attempts WHERE turn_id = $1', [turnId]);
@@ -103,7 +103,7 @@ describe('a conversation that a worker keeps in memory', () => {
     expect(read).to.include('as restored');
   });
 
-  it('drops the turns that were summarised meanwhile', async () => {
+  it('a conversation that a worker keeps in memory drops the turns that were summarised meanwhile', async () => {
     const { sessionId, turnId } = await seedSession(db, [
       { state: 'completed', steps: answer('first') },
       { state: 'completed', steps: answer('second') },
@@ -116,7 +116,7 @@ describe('a conversation that a worker keeps in memory', () => {
     expect(conversation.turns).to.have.length(2);
   });
 
-  it('is kept within a limit, the oldest goes first', async () => {
+  it('a conversation that a worker keeps in memory is kept within a limit, the oldest goes first', async () => {
     const cache = new ConversationCache();
     const keep = (n: number, bytes: number): void => {
       const call = { turnId: `turn_${n}`, sessionId: `ses_${n}`, messageId: `msg_${n}` } as ModelCall;

@@ -63,7 +63,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     return { ...usage, model_calls: details.model_calls };
   };
 
-  it('ends whatever is wrong with the counts of its calls and with the rows of its usage', async () => {
+  it('an attempt that comes late, or whose write is in doubt ends whatever is wrong with the counts of its calls and with the rows of its usage', async () => {
     const hostile = { ...USAGE, input_tokens: 2 ** 53 - 1, cache_read_input_tokens: 2 ** 53 - 1 };
     const broken = async (ending: (turn: string, call: ModelCall) => Promise<unknown>): Promise<void> => {
       const turn = await queued();
@@ -91,7 +91,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     await broken((_, call) => store(call, false));
   });
 
-  it('does not pay for a second call of a step that is stored', async () => {
+  it('an attempt that comes late, or whose write is in doubt does not pay for a second call of a step that is stored', async () => {
     const turn = await queued();
     const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
     await store(call);
@@ -101,7 +101,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
   });
 
   for (const committed of [true, false]) {
-    it(`counts the usage of a call once when ${committed ? 'its record was committed' : 'its record was lost'} and the connection broke`, async () => {
+    it(`an attempt that comes late, or whose write is in doubt counts the usage of a call once when ${committed ? 'its record was committed' : 'its record was lost'} and the connection broke`, async () => {
       const turn = await queued();
       const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
       const breaking = breakingAtCommit(db, committed);
@@ -114,7 +114,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     });
   }
 
-  it("reports that the turn has ended when the turn's tools were deleted", async () => {
+  it("an attempt that comes late, or whose write is in doubt reports that the turn has ended when the turn's tools were deleted", async () => {
     const turn = await queued();
     await db.query(
       `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, connected) VALUES ($1, 'mcp_gone', 0, 'a', 'x', true)`,

@@ -51,7 +51,7 @@ const phases = (of: Partial<TurnFacts>, seconds: number) => {
 const NEVER = { model_ms: null, tools_ms: null, waiting_ms: null };
 
 describe('the time of a turn', () => {
-  it('is counted from its start, and no phase without what belongs to it', () => {
+  it('the time of a turn is counted from its start, and no phase without what belongs to it', () => {
     expect(phases({}, 11)).to.deep.equal({ ...NEVER, runningMs: 10_000 });
     expect(timing(ROW, facts({}), at(11)).runningMs).to.equal(0);
   });
@@ -68,7 +68,7 @@ describe('the time of a turn', () => {
     expect(phases({ toolCalls }, 10)).to.deep.equal({ ...NEVER, tools_ms: 7000, runningMs: 9000 });
   });
 
-  it('stands still while calls wait for a person and nothing runs', () => {
+  it('the time of a turn stands still while calls wait for a person and nothing runs', () => {
     const waits = [wait(0, 2, 6), wait(1, 2, 9)];
     expect(phases({ waits }, 10)).to.deep.equal({ ...NEVER, waiting_ms: 7000, runningMs: 2000 });
     const toolCalls = [toolCall(0, 6, 8)];
@@ -78,7 +78,7 @@ describe('the time of a turn', () => {
     expect(phases({ waits: [wait(0, 4, null)] }, 10).runningMs, 'a wait without an end').to.equal(3000);
   });
 
-  it('does not wait for an answer that comes while another call runs', () => {
+  it('the time of a turn does not wait for an answer that comes while another call runs', () => {
     const of = { waits: [wait(1, 3, 5)], toolCalls: [toolCall(0, 2, 6)] };
     expect(phases(of, 10)).to.deep.equal({ ...NEVER, tools_ms: 4000, runningMs: 9000 });
   });
@@ -95,7 +95,7 @@ describe('the time of a turn', () => {
     expect(phases(of, 10)).to.deep.equal({ model_ms: null, tools_ms: 5000, waiting_ms: 2000, runningMs: 3000 });
   });
 
-  it('is never negative where the clocks of two processes differ', () => {
+  it('the time of a turn is never negative where the clocks of two processes differ', () => {
     const of = { modelCalls: [modelCall(3, 2)], toolCalls: [toolCall(0, 5, 4, 6)], waits: [wait(1, 8, 7)] };
     expect(phases(of, 6)).to.deep.equal({ model_ms: 0, tools_ms: 0, waiting_ms: 0, runningMs: 5000 });
   });
@@ -146,7 +146,7 @@ describe('a turn', () => {
   };
   const types = (turn: Turn): string[] => turn.events.map(({ type }) => type);
 
-  it('gives its events the positions after the last one, and the time of the change', () => {
+  it('a turn gives its events the positions after the last one, and the time of the change', () => {
     const turn = turnAt(5, { position: 7 });
     turn.append({ type: 'agent.message', data: { message_id: 'msg_1', content: 'a' } });
     turn.append({ id: 'evt_own', type: 'agent.context_compacted', data: { compacted_turns: 1 } });
@@ -158,7 +158,7 @@ describe('a turn', () => {
     expect(turn.row.position).to.equal(9);
   });
 
-  it('starts once, with its claim or with its first model call', () => {
+  it('a turn starts once, with its claim or with its first model call', () => {
     const turn = turnAt(3, ROW);
     turn.claim();
     expect(turn.row).to.include({ state: 'running', started_at: at(3), transition_at: at(3) });
@@ -167,7 +167,7 @@ describe('a turn', () => {
     expect(again.row).to.include({ started_at: at(1), transition_at: QUEUED, model_calls: 1 });
   });
 
-  it('takes the currency of its first priced call, and marks a call with another one', () => {
+  it('a turn takes the currency of its first priced call, and marks a call with another one', () => {
     const turn = turnAt(2, { currency: null });
     turn.beginCall(EURO);
     expect(turn.row).to.include({ currency: 'EUR', is_unpriced: false });
@@ -175,7 +175,7 @@ describe('a turn', () => {
     expect(turn.row).to.include({ currency: 'EUR', is_unpriced: true });
   });
 
-  it('keeps the time of its first token and of the first cancel request', () => {
+  it('a turn keeps the time of its first token and of the first cancel request', () => {
     const turn = turnAt(4);
     turn.seeFirstToken(at(2), null);
     expect(turn.row.first_token_at).to.equal(null);
@@ -186,14 +186,14 @@ describe('a turn', () => {
     expect(turnAt(9, turn.row).row.cancel_requested_at).to.equal(at(4));
   });
 
-  it('shows a sign of life with each change, except for one that says that it is none', () => {
+  it('a turn shows a sign of life with each change, except for one that says that it is none', () => {
     expect(turnAt(8).row.progress_at).to.equal(at(8));
     const waited = turnAt(8);
     waited.expectMessages();
     expect(waited.row).to.include({ has_waiting: true, progress_at: QUEUED });
   });
 
-  it('ends with what it took: state, reason, cost and terminal event', () => {
+  it('a turn ends with what it took: state, reason, cost and terminal event', () => {
     const turn = turnAt(10, { connect_ms: 5, first_token_at: at(1.5) });
     const result = turn.end(
       { kind: 'completed', stopReason: 'end_turn' },
@@ -217,7 +217,7 @@ describe('a turn', () => {
     expect(result).to.deep.equal({ ...data, state: 'completed', cancel_ms: null });
   });
 
-  it('ends as cancelled, whatever its outcome, once that was requested', () => {
+  it('a turn ends as cancelled, whatever its outcome, once that was requested', () => {
     const turn = turnAt(10, { cancel_requested_at: at(9) });
     const failed = { kind: 'failed', type: 'internal_error', message: 'Broken.', retryable: true } as const;
     expect(turn.end(failed, facts({}))).to.include({ state: 'cancelled', cancel_ms: 1000 });

@@ -70,7 +70,7 @@ describe('turns in Postgres', () => {
   const endsOf = (turn: QueuedTurn): Promise<string[]> =>
     column(`SELECT type AS value FROM events WHERE turn_id = $1 AND type LIKE 'turn.%' ORDER BY position`, turn);
 
-  it('end once when several calls end them at the same moment', async () => {
+  it('turns in Postgres end once when several calls end them at the same moment', async () => {
     const turn = await running();
     const ended = await Promise.all(
       Array.from({ length: 10 }, (_, n) => end(turn, n % 2 === 0 ? FAILED : { kind: 'cancelled' })),
@@ -79,7 +79,7 @@ describe('turns in Postgres', () => {
     expect(await endsOf(turn)).to.have.length(1);
   });
 
-  it('are claimed or cancelled, never both', async () => {
+  it('turns in Postgres are claimed or cancelled, never both', async () => {
     for (let round = 0; round < 10; round += 1) {
       const turn = await queued();
       const [claimed] = await Promise.all([claim(turn.id), cancel(turn)]);
@@ -89,7 +89,7 @@ describe('turns in Postgres', () => {
     }
   });
 
-  it('may be claimed again while they run, and not after their end', async () => {
+  it('turns in Postgres may be claimed again while they run, and not after their end', async () => {
     const turn = await running();
     const { sessionId } = turn;
     expect(await claim(turn.id)).to.deep.equal({
@@ -107,13 +107,13 @@ describe('turns in Postgres', () => {
     expect(await claim('turn_none')).to.equal(null);
   });
 
-  it('do not complete from the queue', async () => {
+  it('turns in Postgres do not complete from the queue', async () => {
     const turn = await queued();
     expect(await end(turn, { kind: 'completed', stopReason: 'end_turn' })).to.equal(false);
     expect(await stateOf(turn)).to.equal('queued');
   });
 
-  it('keep the time of the first cancel request', async () => {
+  it('turns in Postgres keep the time of the first cancel request', async () => {
     const turn = await running();
     const requestedAt = () => column<string>('SELECT cancel_requested_at AS value FROM turns WHERE id = $1', turn);
     await cancel(turn);

@@ -98,7 +98,7 @@ describe('the kept sums of usage', () => {
     }
   }
 
-  it('give what one query over all rows gives, whichever rows they have', async () => {
+  it('the kept sums of usage give what one query over all rows gives, whichever rows they have', async () => {
     await insertTurns(TURNS / 2, true);
     await expectSame();
     for (let part = 0; part < 4; part += 1) {
@@ -114,7 +114,7 @@ describe('the kept sums of usage', () => {
     expect(raw).to.equal(0);
   });
 
-  it('have each row once, however many add at the same time and whoever is killed', async () => {
+  it('the kept sums of usage have each row once, however many add at the same time and whoever is killed', async () => {
     await insertTurns(100, false);
     const victim = await openDataSource(database.url, 1, 'test');
     const runner = victim.createQueryRunner();
@@ -130,7 +130,7 @@ describe('the kept sums of usage', () => {
     await expectSame();
   });
 
-  it('count turns whose metadata are forgotten in the group null, of old turns and of one value', async () => {
+  it('the kept sums of usage count turns whose metadata are forgotten in the group null, of old turns and of one value', async () => {
     await insertTurns(60, false);
     await sumUp(db, 30);
     const teams = async (): Promise<unknown[]> =>

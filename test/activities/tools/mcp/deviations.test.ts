@@ -265,7 +265,7 @@ describe('MCP servers that deviate from the protocol', () => {
     });
   }
 
-  it('keep their connection when they do not know ping', async () => {
+  it('MCP servers that deviate from the protocol keep their connection when they do not know ping', async () => {
     const { server, calls, row } = await start();
     server.options.gateway = (_req, res, body) => {
       if (!body.includes('"ping"')) return false;

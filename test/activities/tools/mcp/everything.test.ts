@@ -17,7 +17,7 @@ describe('server-everything', () => {
     await server.stop();
   });
 
-  it('lists its tools', async () => {
+  it('server-everything lists its tools', async () => {
     const { tools, serverName } = await calls.probe(server.url);
     expect(serverName).to.match(/everything/);
     expect(tools.map(({ name }) => name)).to.include.members([
@@ -31,7 +31,7 @@ describe('server-everything', () => {
     expect(sum.description).not.to.equal('');
   });
 
-  it('answers with text, images, links, resources and structured content', async () => {
+  it('server-everything answers with text, images, links, resources and structured content', async () => {
     expect(textOf(await calls.call(row, 'echo', { message: 'hello' }))).to.equal('Echo: hello');
     expect(textOf(await calls.call(row, 'get-sum', { a: 2, b: 3 }))).to.include('5');
     expect((await calls.call(row, 'get-tiny-image')).content.map(({ type }) => type)).to.include('image');
@@ -43,13 +43,13 @@ describe('server-everything', () => {
     expect(structured.content, 'not included twice').to.have.length(1);
   });
 
-  it('names the invalid input', async () => {
+  it('server-everything names the invalid input', async () => {
     const result = await calls.call(row, 'get-sum', { a: 'two' });
     expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, false]);
     expect(textOf(result)).to.match(/invalid/i);
   });
 
-  it('reports progress', async () => {
+  it('server-everything reports progress', async () => {
     let signs = 0;
     const input = { duration: 0.4, steps: 4 };
     const result = await calls.call(row, 'trigger-long-running-operation', input, { progress: () => (signs += 1) });
@@ -57,7 +57,7 @@ describe('server-everything', () => {
     expect(signs).to.be.greaterThan(0);
   });
 
-  it('is cancelled in the middle', async () => {
+  it('server-everything is cancelled in the middle', async () => {
     const cancel = new AbortController();
     const input = { duration: 20, steps: 100 };
     let begins!: () => void;

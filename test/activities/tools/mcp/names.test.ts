@@ -14,12 +14,12 @@ const source = (name: string, tools: string[], offeredTools: string[] | null = n
 });
 
 describe('the tools of MCP servers in model requests', () => {
-  it('are in the order of the servers and their tools, under the name of the server', () => {
+  it('the tools of MCP servers in model requests are in the order of the servers and their tools, under the name of the server', () => {
     const names = mcpToolsOf([source('b', ['z', 'a']), source('a', ['z'])]).map(({ name }) => name);
     expect(names).to.deep.equal(['mcp__b__z', 'mcp__b__a', 'mcp__a__z']);
   });
 
-  it('are only the offered ones', () => {
+  it('the tools of MCP servers in model requests are only the offered ones', () => {
     const names = mcpToolsOf([source('s', ['a', 'b', 'c'], ['c', 'a', 'gone'])]).map(({ toolName }) => toolName);
     expect(names).to.deep.equal(['a', 'c']);
   });

@@ -38,7 +38,7 @@ describe('MCP servers with OAuth in turns', () => {
     expect(pair.grants('refresh_token')).to.equal(1);
   });
 
-  it('leave no token, code or secret in tables, events, the model’s requests or Temporal', async () => {
+  it('MCP servers with OAuth in turns leave no token, code or secret in tables, events, the model’s requests or Temporal', async () => {
     const secrets = new Set(pair.shown);
     for (const { form } of pair.requests) {
       for (const field of ['code', 'code_verifier', 'refresh_token', 'client_secret']) {

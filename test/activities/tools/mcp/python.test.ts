@@ -29,7 +29,7 @@ describe('a server of the Python SDK', () => {
     await stopServer();
   });
 
-  it('lists its tools, also when the path redirects', async () => {
+  it('a server of the Python SDK lists its tools, also when the path redirects', async () => {
     for (const url of [row.url, `${row.url}/`]) {
       const { tools, serverName } = await calls!.probe(url);
       expect(serverName).to.equal('python-sdk');
@@ -50,7 +50,7 @@ describe('a server of the Python SDK', () => {
     expect((await calls!.call(row, 'picture')).content[0]).to.include({ type: 'image', media_type: 'image/png' });
   });
 
-  it('reports progress and is cancelled', async () => {
+  it('a server of the Python SDK reports progress and is cancelled', async () => {
     let signs = 0;
     const progress = (): number => (signs += 1);
     expect(textOf(await calls!.call(row, 'slow', { steps: 3 }, { progress }))).to.include('done');
@@ -66,7 +66,7 @@ describe('a server of the Python SDK', () => {
     });
   });
 
-  it('may restart between calls', async () => {
+  it('a server of the Python SDK may restart between calls', async () => {
     await stopServer();
     await startServer();
     expect(textOf(await calls!.call(row, 'add', { a: 1 }))).to.match(/^2/);

@@ -26,7 +26,7 @@ describe('results of MCP tools', () => {
     return calls.call(calls.row('s', server.url), 'a');
   };
 
-  it('keep text whole and in order', async () => {
+  it('results of MCP tools keep text whole and in order', async () => {
     const long = 'x'.repeat(300_000);
     const { content } = await resultOf({
       content: [
@@ -40,7 +40,7 @@ describe('results of MCP tools', () => {
     ]);
   });
 
-  it('are storable, and never empty', async () => {
+  it('results of MCP tools are storable, and never empty', async () => {
     expect(textOf(await resultOf({ content: [{ type: 'text', text: 'a\0b\ud800c' }] }))).to.equal('ab�c');
     for (const content of [[], [{ type: 'text', text: ' \n' }], [{ type: 'text', text: '' }]]) {
       expect(textOf(await resultOf({ content }))).to.equal('[The tool returned no content.]');
@@ -67,7 +67,7 @@ describe('results of MCP tools', () => {
     });
   }
 
-  it('give every image of a call its own object, the same when the call is repeated', async () => {
+  it('results of MCP tools give every image of a call its own object, the same when the call is repeated', async () => {
     const two = {
       content: [
         { type: 'image', data: PNG, mimeType: 'image/png' },
@@ -78,7 +78,7 @@ describe('results of MCP tools', () => {
     expect([...calls.stored.keys()].map((key) => key.slice(-2))).to.deep.equal(['-0', '-1']);
   });
 
-  it('name an image that the model does not support', async () => {
+  it('results of MCP tools name an image that the model does not support', async () => {
     const wide = Buffer.from(PNG, 'base64');
     wide.writeUInt32BE(8001, 16);
     for (const [data, mimeType] of [
@@ -93,7 +93,7 @@ describe('results of MCP tools', () => {
     expect(calls.stored.size).to.equal(0);
   });
 
-  it('name an image that could not be stored', async () => {
+  it('results of MCP tools name an image that could not be stored', async () => {
     const failing = mcpCalls({ hosts: [server.host], failStorage: true });
     answer = { content: [{ type: 'image', data: PNG, mimeType: 'image/png' }] };
     const result = await failing.call(failing.row('s', server.url), 'a');
@@ -101,7 +101,7 @@ describe('results of MCP tools', () => {
     await failing.close();
   });
 
-  it('name content of other types', async () => {
+  it('results of MCP tools name content of other types', async () => {
     const result = await resultOf({
       content: [
         { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
@@ -126,13 +126,13 @@ describe('results of MCP tools', () => {
     ]);
   });
 
-  it('show an image that comes as a resource', async () => {
+  it('results of MCP tools show an image that comes as a resource', async () => {
     const resource = { uri: 'demo://png', mimeType: 'image/png', blob: PNG };
     const { content } = await resultOf({ content: [{ type: 'resource', resource }] });
     expect(content[0]).to.include({ type: 'image', media_type: 'image/png' });
   });
 
-  it('name a structured result that is nested too deeply', async () => {
+  it('results of MCP tools name a structured result that is nested too deeply', async () => {
     let structuredContent: Record<string, unknown> = {};
     for (let depth = 0; depth < 2000; depth += 1) structuredContent = { a: structuredContent };
     expect(textOf(await resultOf({ content: [], structuredContent }))).to.equal(
@@ -140,7 +140,7 @@ describe('results of MCP tools', () => {
     );
   });
 
-  it('have at most 1,000 parts; a line names the rest', async () => {
+  it('results of MCP tools have at most 1,000 parts; a line names the rest', async () => {
     const parts = (count: number): unknown => ({
       content: Array.from({ length: count }, () => ({ type: 'text', text: 'x' })),
     });
@@ -153,7 +153,7 @@ describe('results of MCP tools', () => {
     });
   });
 
-  it('have at most 100 images; a line names the rest', async () => {
+  it('results of MCP tools have at most 100 images; a line names the rest', async () => {
     const images = (count: number): unknown => ({
       content: Array.from({ length: count }, () => ({ type: 'image', data: PNG, mimeType: 'image/png' })),
     });
@@ -182,7 +182,7 @@ describe('results of MCP tools', () => {
     expect(stored.size).to.equal(10);
   });
 
-  it('show 1 MiB of structured content as compact JSON, and name what is longer', async () => {
+  it('results of MCP tools show 1 MiB of structured content as compact JSON, and name what is longer', async () => {
     const structured = (bytes: number): unknown => ({
       content: [],
       structuredContent: { a: [1, 2], text: 'x'.repeat(bytes - '{"a":[1,2],"text":""}'.length) },
@@ -226,7 +226,7 @@ describe('results of MCP tools', () => {
     ['its JSON among other parts', { a: 1, b: 2 }, ['Two numbers:', '{"b":2,"a":1}']],
   ];
   for (const [what, structuredContent, texts] of SAID) {
-    it(`have one copy when text and structured content say the same: ${what}`, async () => {
+    it(`results of MCP tools have one copy when text and structured content say the same: ${what}`, async () => {
       const content = texts.map((text) => ({ type: 'text', text }));
       expect((await resultOf({ content, structuredContent })).content).to.deep.equal(content);
     });
@@ -240,7 +240,7 @@ describe('results of MCP tools', () => {
     ['no text', { result: [] }, []],
   ];
   for (const [what, structuredContent, texts] of MORE) {
-    it(`have both when the structured content says more: ${what}`, async () => {
+    it(`results of MCP tools have both when the structured content says more: ${what}`, async () => {
       const content = texts.map((text) => ({ type: 'text', text }));
       const result = await resultOf({ content, structuredContent });
       expect(result.content.at(-1)).to.deep.equal({ type: 'text', text: JSON.stringify(structuredContent) });
@@ -248,7 +248,7 @@ describe('results of MCP tools', () => {
     });
   }
 
-  it('have a long text once when the structured content says it beside other values', async () => {
+  it('results of MCP tools have a long text once when the structured content says it beside other values', async () => {
     const [long, other] = ['long text '.repeat(100), 'other text '.repeat(100)];
     for (const [structuredContent, texts, rest] of [
       [{ content: long, truncated: false }, [`${long}\n`], { truncated: false }],
@@ -271,7 +271,7 @@ describe('results of MCP tools', () => {
     }
   });
 
-  it('have one copy of the text of a resource, too', async () => {
+  it('results of MCP tools have one copy of the text of a resource, too', async () => {
     const content = [{ type: 'resource', resource: { uri: 'demo://a', text: 'line\nline' } }];
     const result = await resultOf({ content, structuredContent: { content: 'line\nline' } });
     expect(textOf(result)).to.equal('[resource demo://a]\nline\nline');
@@ -292,7 +292,7 @@ describe('results of MCP tools', () => {
 });
 
 describe('images for the model', () => {
-  it('are rejected if truncated or not base64', () => {
+  it('images for the model are rejected if truncated or not base64', () => {
     for (const data of [undefined, 7, '', 'not base64!', `${PNG}!`]) expect(modelImage(data)).to.equal(null);
     for (const data of [PNG, GIF, WEBP, JPEG]) {
       expect(modelImage(Buffer.from(data, 'base64').subarray(0, 12).toString('base64'))).to.equal(null);

@@ -11,7 +11,7 @@ describe('a large answer of an MCP server that trickles', () => {
     ['json', 'application/json'],
     ['stream', 'text/event-stream'],
   ] as const) {
-    it(`is cut off (${form})`, async () => {
+    it(`a large answer of an MCP server that trickles is cut off (${form})`, async () => {
       const gateway = (_req: unknown, res: ServerResponse, body: string): boolean => {
         if (!body.includes('"large"')) return false;
         const { id } = JSON.parse(body) as { id: number };

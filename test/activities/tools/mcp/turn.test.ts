@@ -34,7 +34,7 @@ describe('MCP servers in turns', () => {
   const results = (events: Event[]): unknown[] =>
     events.filter(({ type }) => type === 'agent.tool_result').map(({ content, is_error }) => [content, is_error]);
 
-  it('run the calls of one step side by side and return the results in order', async () => {
+  it('MCP servers in turns run the calls of one step side by side and return the results in order', async () => {
     let running = 0;
     const meet = async (): Promise<void> => {
       running += 1;
@@ -70,7 +70,7 @@ describe('MCP servers in turns', () => {
     expect(one.server.calls[0]!.meta['agent-session-service/idempotency-key']).to.be.a('string');
   });
 
-  it('show names that the API refuses under an alias to the model, in full to clients', async () => {
+  it('MCP servers in turns show names that the API refuses under an alias to the model, in full to clients', async () => {
     const tool = `read.file/${'x'.repeat(80)}`;
     const { id, name, server } = await register([{ name: tool, run: () => 'content' }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
@@ -85,7 +85,7 @@ describe('MCP servers in turns', () => {
     expect(service.model.refused).to.deep.equal([]);
   });
 
-  it('show parameters that the API refuses under an alias to the model, in full to the server and to clients', async () => {
+  it('MCP servers in turns show parameters that the API refuses under an alias to the model, in full to the server and to clients', async () => {
     const properties = { $filter: { type: 'string' }, where: { type: 'object', properties: { 'id[]': {} } } };
     const { id, name, server } = await register([
       { name: 'find', inputSchema: { type: 'object', properties, required: ['$filter'] }, title: 'Finds entities.' },
@@ -163,7 +163,7 @@ describe('MCP servers in turns', () => {
     expect(offered()).to.deep.equal([]);
   });
 
-  it('hold back new and changed tools of a pinned server until a person accepts them', async () => {
+  it('MCP servers in turns hold back new and changed tools of a pinned server until a person accepts them', async () => {
     const { id, name, server } = await register([{ name: 'a', description: 'Adds.' }, { name: 'b' }, { name: 'c' }], {
       pin_tools: true,
     });
@@ -271,7 +271,7 @@ describe('MCP servers in turns', () => {
     expect(server.calls).to.have.length(1);
   });
 
-  it('get the call of a tool that may be repeated again when they close the connection', async () => {
+  it('MCP servers in turns get the call of a tool that may be repeated again when they close the connection', async () => {
     const { server, id, name } = await register([{ name: 'look', annotations: { readOnlyHint: true } }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/look/, [toolUse(`mcp__${name}__look`)], 'done');
@@ -289,7 +289,7 @@ describe('MCP servers in turns', () => {
     expect(keys[0]).to.be.a('string').and.to.equal(keys[1]);
   });
 
-  it('leave no trace of a credential in tables, events, the model’s requests or Temporal', async () => {
+  it('MCP servers in turns leave no trace of a credential in tables, events, the model’s requests or Temporal', async () => {
     const auth = { header: 'authorization', value: `Bearer ${SECRET}` };
     const { id, name, server } = await register(
       [
