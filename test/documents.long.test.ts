@@ -3,7 +3,7 @@ import type { ModelEntry } from '../src/models/entry.js';
 import { freePort } from '../src/platform/free-port.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { startLocalModel, type LocalModel } from '../dev/local-model.js';
@@ -11,6 +11,8 @@ import { blocks } from './support/document-blocks.js';
 import { eventually } from './support/eventually.js';
 import { installClient } from './support/packed-client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
+import { readZip } from './support/read-zip.js';
+import { requireSandbox } from './support/sandbox.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 import { webhookCalls } from './support/webhooks.js';
 
@@ -146,6 +148,27 @@ describe('the code in the documents runs', () => {
   it('docs/forks.md, the client', async () => {
     const [code] = await blocks('docs/forks.md', 'js');
     expect(await runModule(code!)).to.equal('true\n2 turns there,\n2 turns here\n');
+  });
+
+  it('docs/workspace.md, the client, with a sandbox', async function () {
+    await requireSandbox(this);
+    const [code] = await blocks('docs/workspace.md', 'js');
+    const other = await startTurnService({ models: model.models, config: { sandboxProvider: 'bubblewrap' } });
+    try {
+      expect(await runModule(code!, { BASE: other.url, KEY: other.key })).to.equal(
+        '/workspace/counts.txt 2\n3\n\ndelivered: counts.txt\n',
+      );
+      expect(Object.keys(await readZip(await readFile(join(client.folder, 'workspace.zip'))))).to.deep.equal([
+        'counts.txt',
+      ]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('docs/workspace.md, the client, without a sandbox', async () => {
+    const [code] = await blocks('docs/workspace.md', 'js');
+    expect(await runModule(code!)).to.contain('This service runs no commands');
   });
 
   it('docs/money.md, curl and the client', async () => {

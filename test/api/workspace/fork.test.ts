@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { cleanStorage } from '../../../src/files/maintenance.js';
+import { openStorage } from '../../../src/files/open-storage.js';
+import { purgeSessions } from '../../../src/sessions/purge.js';
+import { readZip } from '../../support/read-zip.js';
+import { storedKeys } from '../../support/storage.js';
+import { useService } from '../../support/use.js';
+import { sessionWithTree, writeTree } from '../../support/workspaces.js';
+
+/** contract.md §21 and §23. */
+describe('the workspace of a fork', () => {
+  const service = useService();
+
+  const forkOf = async (session: string): Promise<string> => {
+    const { status, body } = await service.api('POST', `/v1/sessions/${session}/fork`);
+    expect(status, JSON.stringify(body)).to.equal(201);
+    return body.id as string;
+  };
+  /** The contents of `/workspace` by name. */
+  const read = async (session: string): Promise<Record<string, string>> => {
+    const answer = await fetch(`${service.url}/v1/sessions/${session}/workspace/archive`, {
+      headers: { Authorization: `Bearer ${service.key}` },
+    });
+    expect(answer.status).to.equal(200);
+    const entries = Object.entries(await readZip(Buffer.from(await answer.arrayBuffer())));
+    return Object.fromEntries(entries.map(([name, { content }]) => [name, String(content)]));
+  };
+  const storageOfProject = async (): Promise<number> => {
+    const [row] = await service.db.query<{ bytes: number }[]>('SELECT bytes FROM project_storage');
+    return Number(row?.bytes ?? 0);
+  };
+  /** Deletes a session for good, and all objects that nobody has any more, whatever their age. */
+  const erase = async (session: string): Promise<void> => {
+    expect((await service.api('DELETE', `/v1/sessions/${session}`)).status).to.equal(204);
+    await service.db.query(`UPDATE sessions SET deleted_at = deleted_at - interval '2 hours' WHERE id = $1`, [session]);
+    await purgeSessions(service.db, 1000);
+    await cleanStorage(service.db, await openStorage(service.config), { olderThanSeconds: -1, limit: 10_000 });
+  };
+
+  it('the workspace of a fork begins as the version that stands, and then the two share nothing', async () => {
+    const original = await sessionWithTree(service, { '/workspace/a': 'old' });
+    await writeTree(service, original, { '/workspace/a': 'newest', '/workspace/b': 'both' });
+    const fork = await forkOf(original);
+    expect(await read(fork)).to.deep.equal({ a: 'newest', b: 'both' });
+    await writeTree(service, fork, { '/workspace/a': 'of the fork', '/workspace/b': 'both' });
+    await writeTree(service, original, { '/workspace/c': 'of the original' });
+    expect(await read(fork)).to.deep.equal({ a: 'of the fork', b: 'both' });
+    expect(await read(original)).to.deep.equal({ c: 'of the original' });
+  });
+
+  it('the workspace of a fork counts in the storage of the project as its own', async () => {
+    const before = await storageOfProject();
+    const original = await sessionWithTree(service, { '/workspace/a': 'twelve bytes' });
+    const fork = await forkOf(original);
+    expect((await storageOfProject()) - before).to.equal(24);
+    await erase(original);
+    expect((await storageOfProject()) - before).to.equal(12);
+    await erase(fork);
+    expect(await storageOfProject()).to.equal(before);
+  });
+
+  for (const first of ['original', 'fork'] as const) {
+    it(`the workspace of a fork and that of the original live apart: the ${first} is erased first`, async () => {
+      const original = await sessionWithTree(service, {
+        '/workspace/a': 'shared',
+        '/workspace/large': 'x'.repeat(100_000),
+      });
+      const fork = await forkOf(original);
+      // The fork adds a pack of its own to those that it shares.
+      await writeTree(service, fork, {
+        '/workspace/a': 'shared',
+        '/workspace/large': 'x'.repeat(100_000),
+        '/workspace/n': 'new',
+      });
+      const again = await forkOf(fork);
+      const [erased, left] = first === 'original' ? [original, fork] : [fork, original];
+      const tree = await read(left);
+      await erase(erased);
+      expect(await read(left)).to.deep.equal(tree);
+      expect(Object.keys(await read(again))).to.have.members(['a', 'large', 'n']);
+      for (const session of [left, again]) await erase(session);
+      const keys = await storedKeys(service, 'workspaces/');
+      expect(keys.filter((key) => [original, fork, again].some((id) => key.includes(id)))).to.deep.equal([]);
+    });
+  }
+
+  it('the workspace of a fork of a session without one is none', async () => {
+    const { id } = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body;
+    const { status, body } = await service.api('GET', `/v1/sessions/${await forkOf(id as string)}/workspace/files`);
+    expect([status, body.error.type]).to.deep.equal([404, 'workspace_not_found']);
+  });
+});
