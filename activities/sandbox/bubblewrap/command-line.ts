@@ -2,7 +2,7 @@ import { HOME, KEPT_FOLDERS, SKILLS, UPLOADS, WORKSPACE } from '../../../src/wor
 import { MIB } from '../../../src/platform/units.js';
 
 /** Descriptors of the outer shell that bwrap and the command's shell use. */
-export const DESCRIPTORS = { filter: 3, options: 4, passwd: 5, status: 6, report: 7, go: 8 } as const;
+export const DESCRIPTORS = { filter: 3, options: 4, passwd: 5, status: 6, report: 7, go: 8, alive: 9 } as const;
 
 /** The user `agent` as the sandbox sees it; on the machine it is another one. */
 const AGENT = 1000;
@@ -35,7 +35,7 @@ export function bwrapOptions({ tree, root, mounts, disablesUserns }: SandboxView
   return [
     ...['--unshare-user', '--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ...(disablesUserns ? ['--disable-userns'] : []),
-    ...['--die-with-parent', '--new-session', '--clearenv', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
+    ...['--die-with-parent', '--as-pid-1', '--new-session', '--clearenv', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
     ...['--uid', String(AGENT), '--gid', String(AGENT), '--seccomp', String(filter)],
     ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--ro-bind', `${programs}/usr`, '/usr'],
@@ -54,38 +54,50 @@ export function bwrapOptions({ tree, root, mounts, disablesUserns }: SandboxView
 }
 
 /**
- * Runs in the sandbox, before the command: waits until the worker knows the sandbox, so that none can run that nobody would end;
- * sets what only counts inside, reports that the command begins, and goes to the working directory.
+ * Process 1 of the sandbox. It begins the command only when the worker knows the sandbox and answers: by then the death of bwrap is
+ * its own, so that no process stays that nobody would end. bwrap's own process 1 (without `--as-pid-1`) arranges that while the command
+ * runs already. When the command has ended, its end is that of all processes. It says nothing of signals that end the command.
  */
-const BEGIN = `IFS= read -r go <&${DESCRIPTORS.go} || exit
+const INIT = `exec 9>&2 2>/dev/null
+echo >&${DESCRIPTORS.report}
+IFS= read -r go <&${DESCRIPTORS.go} || exit
 unset go
 exec ${DESCRIPTORS.go}<&-
 ulimit -u ${MAX_PROCESSES} || exit
-echo >&${DESCRIPTORS.report}
-cd -- "$1" 2>/dev/null || cd ${WORKSPACE}
+SHLVL=0
+bash -c "$@" 2>&9 9>&-
+exit $?`;
+
+/** Before the command: goes to its working directory. */
+const BEGIN = `cd -- "$1" 2>/dev/null || cd ${WORKSPACE}
 unset OLDPWD
 shift`;
 
 const INNER = `${BEGIN}
 exec "$@" ${DESCRIPTORS.report}>&-`;
 
-/** For bash, whose last working directory is wanted: it is told through a descriptor that the command does not have. */
+/** For bash, whose last working directory is wanted: it is reported through a descriptor that the command does not have. */
 const INNER_SHELL = `${BEGIN}
 trap 'pwd -P >&${DESCRIPTORS.report}' EXIT
 eval "shift
 $1" ${DESCRIPTORS.report}>&-`;
 
 /**
- * Runs outside, as the user of the sandbox. Its death is that of bwrap, whose death is that of the sandbox; it dies with the worker,
- * and ends at once if the worker has died before that was arranged. Closes what is not for bwrap, and joins both outputs in one pipe.
- * \`cat\` stays outside: the pipe ends when the last process of the sandbox has ended. It must be a pipe, because a socket (what
- * Node makes) cannot be opened as /dev/stderr. bwrap gets a name without its folder: its command line is that of process 1.
+ * Runs outside, as the user of the sandbox. Its death is that of bwrap, whose death is that of the sandbox. It dies with the worker,
+ * and ends at once if the worker has died before that was arranged. A second shell ends the process group when the worker's end of the
+ * pipe closes: bwrap that has just made its namespaces would wait for ever for a parent that is dead.
+ * Closes what is not for bwrap, and joins both outputs in one pipe. `cat` stays outside: the pipe ends when the last process of the
+ * sandbox has ended. It must be a pipe, because a socket (what Node makes) cannot be opened as /dev/stderr. bwrap gets a name without
+ * its folder.
  */
 const OUTER = `[ "$PPID" = "$1" ] || exit
 shift
 umask 022
-for fd in /proc/self/fd/*; do fd=\${fd##*/}; case $fd in [0-8]|255) ;; *) eval "exec $fd>&-" 2>/dev/null;; esac; done
-{ exec -a bwrap "$@"; } 2>&1 | exec cat 3<&- 4<&- 5<&- 6>&- 7>&- 8<&-`;
+for fd in /proc/self/fd/*; do fd=\${fd##*/}; case $fd in [0-9]|255) ;; *) eval "exec $fd>&-" 2>/dev/null;; esac; done
+{ read -r end <&${DESCRIPTORS.alive}; kill -KILL 0; } >/dev/null 2>&1 3<&- 4<&- 5<&- 6>&- 7>&- 8<&- &
+exec ${DESCRIPTORS.alive}<&-
+{ exec -a bwrap "$@"; } 2>&1 | exec cat 3<&- 4<&- 5<&- 6>&- 7>&- 8<&-
+kill -KILL $!`;
 
 interface Command {
   bwrap: string;
@@ -107,7 +119,7 @@ export function commandLine({ bwrap, owner, memoryBytes, cwd, argv }: Command): 
       ...[`--fsize=${MAX_FILE_BYTES}`, `--nofile=${MAX_OPEN_FILES}`, '--core=0', `--data=${memoryBytes}`, '--'],
       ...['setpriv', ...user, '--no-new-privs', '--pdeathsig', 'KILL', '--'],
       ...['nice', '-n', String(NICE), 'bash', '-c', OUTER, 'sh', String(process.pid)],
-      ...[bwrap, '--args', String(options), '--json-status-fd', String(status), 'bash', '-c'],
+      ...[bwrap, '--args', String(options), '--json-status-fd', String(status), 'bash', '-c', INIT, 'init'],
       ...(isShell ? [INNER_SHELL, 'bash', cwd, argv[2]!] : [INNER, 'bash', cwd, ...argv]),
     ],
   ];

@@ -34,7 +34,7 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   const began = performance.now();
   const [filter, passwd] = handles.map(({ fd }) => fd);
   const input = io.stdin === null ? ('ignore' as const) : ('pipe' as const);
-  const stdio: StdioOptions = [input, 'pipe', 'pipe', filter, 'pipe', passwd, 'pipe', 'pipe', 'pipe'];
+  const stdio: StdioOptions = [input, 'pipe', 'pipe', filter, 'pipe', passwd, 'pipe', 'pipe', 'pipe', 'pipe'];
   const outer = spawn(file, args, { cwd: '/', env: { PATH }, detached: true, stdio });
   const failed = new Promise<never>((_, reject) => outer.once('error', reject));
   failed.catch(ignored('it is waited for below'));
@@ -42,6 +42,8 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   let [wasStopped, endWatch] = [false, (): void => undefined];
   const kill = (): void => {
     wasStopped = true;
+    // It cannot begin any more.
+    pipes[DESCRIPTORS.go]!.destroy();
     // Before it is known, bwrap may not die with its parent yet. Afterwards `cat` must live: it passes on what is written.
     if (status.pid === null) signalProcess(-outer.pid!, 'SIGKILL');
     else {
@@ -59,12 +61,20 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   for (const pipe of pipes) pipe?.on('error', ignored('what it led to has ended'));
   pipes[DESCRIPTORS.options]!.end(`${bwrapOptions({ ...options, tree: options.tree.folder }).join('\0')}\0`);
   if (io.stdin !== null) pipes[0]!.end(io.stdin);
+  let isReady = false;
+  const goOn = (): void => {
+    if (isReady && status.pid !== null && !wasStopped) pipes[DESCRIPTORS.go]!.end('\n');
+  };
   const status = new StatusReader(pipes[DESCRIPTORS.status]!, (pid) => {
     endWatch = watch({ pid, maxMemory: options.maxMemory, tree: options.tree }, stop);
     if (wasStopped) kill();
-    else pipes[DESCRIPTORS.go]!.end('\n');
+    else goOn();
   });
   const report = readText(pipes[DESCRIPTORS.report]!, MAX_CWD_BYTES);
+  pipes[DESCRIPTORS.report]!.once('data', () => {
+    isReady = true;
+    goOn();
+  });
   const outerComplaint = readText(pipes[2]!, MAX_STATUS_BYTES);
   let complaint = '';
   pipes[1]!.on('data', (chunk: Buffer) => {
@@ -80,6 +90,7 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
     clearTimeout(timer);
     endWatch();
     io.signal.removeEventListener('abort', kill);
+    pipes[DESCRIPTORS.alive]!.destroy();
     await Promise.all(handles.map((handle) => handle.close()));
   }
   const ms = Math.round(performance.now() - began);

@@ -13,13 +13,18 @@ const EPERM = 1;
 const ENOSYS = 38;
 const EAFNOSUPPORT = 97;
 
-/** Places in the kernel's record of a call: its number, the machine it is for, and the low half of its first argument. */
+/** Places in the kernel's record of a call: its number, the machine it is for, and the low halves of its arguments. */
 const NUMBER = 0;
 const MACHINE = 4;
 const FIRST_ARGUMENT = 16;
+const SECOND_ARGUMENT = 24;
+const THIRD_ARGUMENT = 32;
 
 /** Local sockets, IPv4, IPv6 and netlink (which libc uses to list addresses). Not: hypervisor, packets, kernel crypto. */
 const FAMILIES = [1, 2, 10, 16];
+/** Options of a socket that the filter answers with success and does not set: the watchdog counts sockets with their default buffers. */
+const SOL_SOCKET = 1;
+const [SO_SNDBUF, SO_RCVBUF] = [7, 8];
 /** Flags of clone that make a namespace. */
 const NEW_NAMESPACES = 0x7e020080;
 
@@ -52,8 +57,8 @@ const MISSING: [x64: number, arm64: number, name: string][] = [
 ];
 
 const MACHINES = {
-  x64: { audit: 0xc000003e, index: 0, clone: 56, socket: 41, socketpair: 53 },
-  arm64: { audit: 0xc00000b7, index: 1, clone: 220, socket: 198, socketpair: 199 },
+  x64: { audit: 0xc000003e, index: 0, clone: 56, socket: 41, socketpair: 53, setsockopt: 54 },
+  arm64: { audit: 0xc00000b7, index: 1, clone: 220, socket: 198, socketpair: 199, setsockopt: 208 },
 } as const;
 
 export function isKnownMachine(machine: string): machine is keyof typeof MACHINES {
@@ -62,7 +67,7 @@ export function isKnownMachine(machine: string): machine is keyof typeof MACHINE
 
 /** The program, for bwrap's `--seccomp`. */
 export function seccompFilter(machine: keyof typeof MACHINES): Buffer {
-  const { audit, index, clone, socket, socketpair } = MACHINES[machine];
+  const { audit, index, clone, socket, socketpair, setsockopt } = MACHINES[machine];
   const numbers = (calls: readonly [number, number | null, string][]): number[] =>
     calls.map((call) => call[index]).filter((number) => number !== null);
   const program: [code: number, ifTrue: number, ifFalse: number, value: number][] = [];
@@ -83,6 +88,14 @@ export function seccompFilter(machine: keyof typeof MACHINES): Buffer {
     add(JUMP_EQUAL, number, 0, 1);
     add(RETURN, fail(ENOSYS));
   }
+  add(JUMP_EQUAL, setsockopt, 0, 7);
+  add(LOAD, SECOND_ARGUMENT);
+  add(JUMP_EQUAL, SOL_SOCKET, 0, 3);
+  add(LOAD, THIRD_ARGUMENT);
+  add(JUMP_EQUAL, SO_SNDBUF, 2, 0);
+  add(JUMP_EQUAL, SO_RCVBUF, 1, 0);
+  add(RETURN, ALLOW);
+  add(RETURN, fail(0));
   add(JUMP_EQUAL, clone, 0, 4);
   add(LOAD, FIRST_ARGUMENT);
   add(JUMP_BITS, NEW_NAMESPACES, 0, 1);

@@ -3,6 +3,8 @@ import type { Stopped } from '../../../src/workspaces/sandbox.js';
 import { MIB } from '../../../src/platform/units.js';
 
 const PAGE = 4096;
+/** Among more processes than these the parts of shared pages are not measured: that takes time for each page. */
+const MAX_SHARING = 32;
 const MEMORY_INTERVAL_MS = 100;
 /** Each fifth look is at the disk, too. */
 const DISK_EVERY = 5;
@@ -63,21 +65,41 @@ export function watch({ pid, maxMemory, tree }: Watched, stop: (why: Stopped) =>
 }
 
 /**
- * The memory of all processes below `pid`. What several share counts for each, at first: only where that is too much are
- * the pages without those of files counted.
+ * The memory of all processes below `pid`, with their page tables and the buffers of their sockets. Pages that several processes
+ * share count for each at first; only where that is too much, each has its part.
  */
 async function memoryOf(pid: number, limit: number): Promise<number> {
   const pids = await processesOf(pid);
-  const resident = await sum(pids, async (id) => {
-    const [, pages] = (await readFile(`/proc/${id}/statm`, 'latin1')).split(' ');
-    return Number(pages) * PAGE;
+  const sockets = await socketBytes(pid);
+  const counted = await sum(pids, (id) => kibOf(`/proc/${id}/status`, ['RssAnon', 'RssShmem', 'VmSwap', 'VmPTE']));
+  if (counted + sockets <= limit || pids.length > MAX_SHARING) return counted + sockets;
+  const shares = sum(pids, async (id) => {
+    const pages = await kibOf(`/proc/${id}/smaps_rollup`, ['Pss_Anon', 'Pss_Shmem', 'SwapPss']);
+    return pages + (await kibOf(`/proc/${id}/status`, ['VmPTE']));
   });
-  if (resident <= limit) return resident;
-  return sum(pids, async (id) => {
-    const status = await readFile(`/proc/${id}/status`, 'latin1');
-    const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0);
-    return (kib('RssAnon') + kib('RssShmem')) * 1024;
-  });
+  return (await shares) + sockets;
+}
+
+/** The bytes that these lines of a file in /proc have together. */
+async function kibOf(path: string, names: string[]): Promise<number> {
+  const text = await readFile(path, 'latin1');
+  const kib = names.map((name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0));
+  return kib.reduce((total, one) => total + one, 0) * 1024;
+}
+
+/**
+ * What the sockets of a sandbox may hold, by their number: the kernel does not tell what they hold, and the filter of system calls
+ * keeps their buffers at the default. TCP has a limit of its own for the machine.
+ */
+async function socketBytes(pid: number): Promise<number> {
+  const defaults = ['wmem_default', 'rmem_default'].map((name) => readFile(`/proc/sys/net/core/${name}`, 'latin1'));
+  const largest = Math.max(...(await Promise.all(defaults)).map(Number));
+  const protocols = await readFile(`/proc/${pid}/net/protocols`, 'latin1').catch(() => '');
+  const counts = [...protocols.matchAll(/^(\S+)\s+\d+\s+(\d+)\s/gm)];
+  return counts.reduce(
+    (total, [, name, count]) => total + Number(count) * (name!.startsWith('TCP') ? MIB : largest),
+    0,
+  );
 }
 
 async function sum(pids: number[], of: (pid: number) => Promise<number>): Promise<number> {

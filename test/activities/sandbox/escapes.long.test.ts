@@ -1,26 +1,13 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
+import { processesWith } from '../../support/processes-with.js';
 import { useSandbox } from '../../support/sandbox.js';
 import { skip } from '../../support/skip.js';
-
-/** The processes of the machine whose command line has a text. */
-function processesWith(text: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(text);
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}
 
 const lines = (text: string): string[] => text.trim().split('\n');
 
@@ -66,10 +53,13 @@ describe('a command in a sandbox', () => {
       );
       delete process.env.WORKER_SECRET;
       expect(output).to.not.contain('a-secret-of-the-worker').and.not.contain('DATABASE').and.not.contain('TEST_');
-      expect(output).to.contain('bwrap --args 4 --json-status-fd 6 bash');
-      expect(output)
-        .to.not.match(/socket:/)
-        .and.not.contain(process.cwd());
+      expect(output).to.contain('bash -c exec 9>&2');
+      expect(output).to.not.contain(process.cwd());
+      // Process 1 reports the working directory through a socket, which no command can open.
+      expect(output.match(/socket:/g)).to.have.length(1);
+      const opened = await sandbox.bash('echo /tmp > /proc/1/fd/7; cat /proc/1/fd/7');
+      expect(opened.output.match(/No such device or address/g)).to.have.length(2);
+      expect(opened.cwd).to.equal('/workspace');
       const names = (await sandbox.bash('env | cut -d= -f1 | sort')).output;
       expect(lines(names)).to.deep.equal(['HOME', 'LANG', 'PATH', 'PWD', 'SHLVL', 'TMPDIR', 'TZ', 'USER', '_']);
     });
@@ -203,6 +193,58 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
       const hidden = `/usr/bin/python3 -c "import os; os.memfd_create('x')"`;
       expect((await sandbox.bash(hidden)).output).to.contain('OSError');
       expect((await sandbox.bash('head -c 100M /dev/zero > /dev/shm/x')).output).to.contain('No space left');
+    });
+
+    it('is stopped for memory that children of threads take, page tables, and buffers of sockets', async () => {
+      const threads = `/usr/bin/python3 - <<'E'
+import subprocess, threading
+hog = ['/usr/bin/python3', '-c', 'import time; x = bytearray(200 << 20); time.sleep(20)']
+all = [threading.Thread(target=subprocess.run, args=(hog,)) for i in range(6)]
+[one.start() for one in all]
+[one.join() for one in all]
+E`;
+      expect(await sandbox.bash(threads)).to.include({ stopped: 'memory' });
+      const tables = `/usr/bin/python3 - <<'E'
+import mmap, os, time
+for i in range(8):
+    if os.fork() == 0:
+        m = mmap.mmap(-1, 64 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+        for at in range(0, 64 << 30, 2 << 20): m[at]
+        time.sleep(20)
+time.sleep(20)
+E`;
+      expect(await sandbox.bash(tables)).to.include({ stopped: 'memory' });
+      const sockets = `/usr/bin/python3 - <<'E'
+import os, socket, time
+for i in range(8):
+    if os.fork() == 0:
+        kept = []
+        try:
+            while True:
+                for one in socket.socketpair():
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
+                    one.setblocking(False)
+                    kept.append(one)
+                    try:
+                        while one.send(bytes(32768)): pass
+                    except BlockingIOError: pass
+        except OSError: time.sleep(20)
+time.sleep(20)
+E`;
+      expect(await sandbox.bash(sockets)).to.include({ stopped: 'memory' });
+    });
+
+    it('may have processes that share their pages: each counts for its part', async () => {
+      const script = `/usr/bin/python3 - <<'E'
+import os, time
+data = bytearray(300 << 20)
+for i in range(4):
+    if os.fork() == 0:
+        sum(data[:1000]); time.sleep(1); os._exit(0)
+for i in range(4): os.wait()
+print('done')
+E`;
+      expect(await sandbox.bash(script)).to.include({ stopped: null, output: 'done\n' });
     });
 
     it('is stopped for disk, and cannot write a file of more than 512 MiB', async () => {
