@@ -9,7 +9,7 @@ import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/delta-store.js';
 import { Notifier } from '../src/stream/notify.js';
-import { CREDENTIAL_CHANNEL } from '../src/mcp/user-credentials.js';
+import { CREDENTIAL_CHANNEL, droppedOf } from '../src/mcp/user-credentials.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
 import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/running-turns.js';
 import { openStorage } from '../src/files/open-storage.js';
@@ -97,7 +97,7 @@ export async function startWorker(
     {
       onPayload: (payload, channel) => {
         if (channel === CANCEL_CHANNEL) runningTurns.cancel(payload);
-        else if (channel === CREDENTIAL_CHANNEL) for (const id of payload.split(',')) void mcp.closeOf(id);
+        else if (channel === CREDENTIAL_CHANNEL) for (const one of droppedOf(payload)) void mcp.closeOf(one);
         else answers.notify(payload);
       },
       onConnect: () => {

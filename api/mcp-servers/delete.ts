@@ -25,6 +25,6 @@ export const deleteMcpServer = operation({
     });
     deps.oauth.forget(id);
     await tryRevoke(deps, id, () => deleted && openGrant(deps.config.encryptionKeys, deleted));
-    await dropCredentials({ ...deps, log }, ofUsers.ids, ofUsers.grants);
+    await dropCredentials({ ...deps, log }, ofUsers.dropped, ofUsers.grants);
   },
 });

@@ -2,7 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
 import { findServer, lockServer } from '../../src/mcp/find-servers.js';
 import { startUserOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
-import { notifyClosed, findCredentialOf, putCredential } from '../../src/mcp/user-credentials.js';
+import { findCredentialOf, notifyDropped, putCredential } from '../../src/mcp/user-credentials.js';
 import { validationError } from '../../src/platform/errors.js';
 import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { text, timestamp } from '../../src/platform/schema-fields.js';
@@ -52,15 +52,17 @@ export const authorizeSession = operation<FromSchema<typeof body>, SessionState>
     if (server.credentials !== 'user' || server.oauth === null)
       throw validationError('/mcp_server_id', 'is not a server with credentials of users and auth of type OAUTH');
     const started = await startUserOauth(deps, server);
-    const { link, replacedId } = await transaction(db, async (tx) => {
+    const { link, replaced } = await transaction(db, async (tx) => {
       const locked = await lockServer(tx, projectId, server.id);
       const found = await findCredentialOf(tx, server.id, user);
-      const isNew = found?.auth_type !== 'OAUTH';
       const oauth = { type: 'OAUTH', header: null, secret: null } as const;
-      const { id } = isNew ? await putCredential(tx, config.encryptionKeys, locked, user, oauth) : found;
-      return { link: await storeStarted(tx, deps, id, started), replacedId: isNew && found !== null ? id : null };
+      const { id, replaced } =
+        found?.auth_type === 'OAUTH'
+          ? { id: found.id, replaced: null }
+          : await putCredential(tx, config.encryptionKeys, locked, user, oauth);
+      return { link: await storeStarted(tx, deps, id, started), replaced };
     });
-    if (replacedId !== null) await notifyClosed(db, [replacedId]);
+    if (replaced !== null) await notifyDropped(db, [replaced]);
     return link;
   },
 });

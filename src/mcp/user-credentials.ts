@@ -113,7 +113,7 @@ export function listCredentials(
 
 /**
  * Stores the credential of a user, in place of an earlier one, whose id it keeps. The server's row must be locked. Returns the
- * id, and the tokens that are no longer used.
+ * id, what it replaced, and the tokens that are no longer used.
  */
 export async function putCredential(
   tx: EntityManager,
@@ -121,28 +121,29 @@ export async function putCredential(
   server: McpServerRow,
   user: string,
   { type, header, secret }: Credential,
-): Promise<{ id: string; replaced: SealedGrant | null }> {
+): Promise<{ id: string; replaced: DroppedCredential | null; grants: SealedGrant[] }> {
   const found = await findCredentialOf(tx, server.id, user);
   const id = found?.id ?? newId('credential');
   const sealed = secret === null ? null : seal(keys, 'user_credentials.credential', id, secret);
-  await runSql(
+  const [stored] = await runSql<{ version: number }>(
     tx,
     sql`INSERT INTO user_credentials (id, project_id, mcp_server_id, end_user, auth_type, auth_header, credential)
         VALUES (${id}, ${server.project_id}, ${server.id}, ${user}, ${type}, ${header}, ${sealed})
         ON CONFLICT (id) DO UPDATE SET auth_type = excluded.auth_type, auth_header = excluded.auth_header,
           credential = excluded.credential, credential_version = user_credentials.credential_version + 1,
-          refused_at = NULL, last_error = NULL, updated_at = clock_timestamp()`,
+          refused_at = NULL, last_error = NULL, updated_at = clock_timestamp()
+        RETURNING credential_version AS version`,
   );
-  const [replaced] = found === null ? [] : await deleteGrants(tx, [id]);
-  return { id, replaced: replaced ?? null };
+  if (found === null) return { id, replaced: null, grants: [] };
+  return { id, replaced: { id, before: stored!.version }, grants: await deleteGrants(tx, [id]) };
 }
 
-/** Deletes credentials. Returns their ids and tokens. */
+/** Deletes credentials. Returns which, and their tokens. */
 export async function deleteCredentials(
   tx: EntityManager,
   projectId: string,
   which: { id: string } | { user: string } | { serverId: string },
-): Promise<{ ids: string[]; grants: SealedGrant[] }> {
+): Promise<{ dropped: DroppedCredential[]; grants: SealedGrant[] }> {
   const condition =
     'id' in which
       ? sql`id = ${which.id}`
@@ -155,7 +156,8 @@ export async function deleteCredentials(
         SELECT id FROM deleted`,
   );
   const ids = rows.map(({ id }) => id);
-  return { ids, grants: ids.length === 0 ? [] : await deleteGrants(tx, ids) };
+  const dropped = ids.map((id) => ({ id, before: null }));
+  return { dropped, grants: ids.length === 0 ? [] : await deleteGrants(tx, ids) };
 }
 
 async function deleteGrants(tx: EntityManager, ids: string[]): Promise<SealedGrant[]> {
@@ -185,18 +187,33 @@ export async function recordRefusal(db: Db, { id, credential_version }: UserCred
   );
 }
 
-/** The channel on which workers receive the ids of credentials whose connections must close, one or several with commas. */
+/** A credential of which connections must close: those of versions before this one, or all because it was deleted (null). */
+export interface DroppedCredential {
+  id: string;
+  before: number | null;
+}
+
+/** The channel on which workers receive dropped credentials, `ID` or `ID:VERSION`, one or several with commas. */
 export const CREDENTIAL_CHANNEL = 'user_credentials';
-const IDS_PER_PAYLOAD = 200;
+const DROPPED_PER_PAYLOAD = 150;
 
 /** Has every worker close the connections of credentials that were deleted or replaced. Lost: they close when idle. */
-export async function notifyClosed(db: Db, ids: readonly string[]): Promise<void> {
+export async function notifyDropped(db: Db, dropped: readonly DroppedCredential[]): Promise<void> {
+  const texts = dropped.map(({ id, before }) => (before === null ? id : `${id}:${before}`));
   const payloads: string[] = [];
-  for (let at = 0; at < ids.length; at += IDS_PER_PAYLOAD) payloads.push(ids.slice(at, at + IDS_PER_PAYLOAD).join(','));
+  for (let at = 0; at < texts.length; at += DROPPED_PER_PAYLOAD)
+    payloads.push(texts.slice(at, at + DROPPED_PER_PAYLOAD).join(','));
   if (payloads.length === 0) return;
   await runSql(db, sql`SELECT pg_notify(${CREDENTIAL_CHANNEL}, ids) FROM unnest(${payloads}::text[]) AS ids`).catch(
     () => undefined,
   );
+}
+
+export function droppedOf(payload: string): DroppedCredential[] {
+  return payload.split(',').map((text) => {
+    const [id, before] = text.split(':');
+    return { id: id!, before: before === undefined ? null : Number(before) };
+  });
 }
 
 export function credentialNotFound(): never {

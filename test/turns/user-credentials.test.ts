@@ -281,6 +281,31 @@ describe('the credential of a user', () => {
     expect(JSON.stringify(service.model.requests.at(-1))).not.to.include('mcp__notes__read');
   });
 
+  it('that was just stored keeps its calls when workers hear what it replaced; one that is deleted ends them', async () => {
+    server.accepted.add('t-max').add('t-nia');
+    const { body: ofMax } = await put('max', 't-old');
+    await put('max', 't-max');
+    const { body: ofNia } = await put('nia', 't-nia');
+    let answer = (): void => undefined;
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    const [tool] = server.mcp.options.tools!;
+    tool!.run = () => held.then(() => 'read');
+    service.model.on(/Go/, steps([call(1)], 'Done.'));
+    const [max, nia] = [await session('max'), await session('nia')];
+    await service.send(max, 'Go');
+    await service.send(nia, 'Go');
+    await eventually('both calls are under way', () => server.calls.length === 2);
+    await service.db.query(`SELECT pg_notify('user_credentials', $1)`, [`${ofMax.id}:2`]);
+    await service.api('DELETE', `/v1/credentials/${ofNia.id}`);
+    // The worker hears of both in this order.
+    await service.ended(nia);
+    answer();
+    await service.ended(max);
+    delete tool!.run;
+    expect((await results(nia)).map(({ is_error }) => is_error)).to.deep.equal([true]);
+    expect((await results(max)).map(({ is_error }) => is_error)).to.deep.equal([false]);
+  });
+
   it('that is deleted is not used by the next call', async () => {
     server.accepted.add('t-hal');
     const { body: made } = await put('hal', 't-hal');

@@ -1,6 +1,6 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
-import type { TurnServerRow } from '../../../src/mcp/user-credentials.js';
+import type { DroppedCredential, TurnServerRow, UserCredential } from '../../../src/mcp/user-credentials.js';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
 import type { Config } from '../../../src/platform/config.js';
 import { unlessAborted } from '../../../src/platform/limited-wait.js';
@@ -37,7 +37,7 @@ export type ConnectTarget = Pick<TurnServerRow, 'id' | 'project_id' | 'url' | 'p
 interface Entry {
   connection: Promise<McpConnection>;
   /** The credential of a user that it was made with. */
-  credentialId: string | undefined;
+  credential: UserCredential | null | undefined;
   users: number;
   /** True if no new call may use it; it closes after its last user is done. */
   retired: boolean;
@@ -125,20 +125,28 @@ export class McpConnections {
         McpConnection.open(this.#optionsOf(server, true, onQuestion), bounded),
       ),
     );
-    return this.#ofUsers.keep(server.user_credential?.id, connection);
+    return this.#ofUsers.keep(server.user_credential, connection);
   }
 
   /** Goes on with an MCP session that this or another worker has opened. */
   async resume(server: ConnectTarget, session: McpSession, onQuestion?: QuestionHandler): Promise<McpConnection> {
     const connection = await McpConnection.resume(this.#optionsOf(server, false, onQuestion), session);
-    return this.#ofUsers.keep(server.user_credential?.id, connection);
+    return this.#ofUsers.keep(server.user_credential, connection);
   }
 
-  /** Closes every connection that was made with the credential of a user, even those in use. */
-  async closeOf(credentialId: string): Promise<void> {
-    for (const [key, entry] of this.#entries) if (entry.credentialId === credentialId) this.#forget(key, entry);
-    await this.#ofUsers.closeOf(credentialId);
-    this.oauth.forget(credentialId);
+  /**
+   * Closes every connection that was made with the credential of a user, even those in use. A credential that was replaced keeps those
+   * of its new version: a call may use it before the workers hear of the old one.
+   */
+  async closeOf(dropped: DroppedCredential): Promise<void> {
+    const { id, before } = dropped;
+    for (const [key, entry] of this.#entries) {
+      const { credential } = entry;
+      if (credential?.id === id && (before === null || credential.credential_version < before))
+        this.#forget(key, entry);
+    }
+    await this.#ofUsers.closeOf(dropped);
+    this.oauth.forget(id);
   }
 
   /** Closes all connections, even those in use, and the network, when the worker shuts down. */
@@ -165,7 +173,7 @@ export class McpConnections {
   #open(key: string, server: ConnectTarget): Entry {
     // Not bound to the first caller's signal, because other calls may wait for the same connection.
     const connection = this.openOwn(server, this.#closing.signal);
-    const entry: Entry = { connection, credentialId: server.user_credential?.id, users: 0, retired: false };
+    const entry: Entry = { connection, credential: server.user_credential, users: 0, retired: false };
     this.#entries.set(key, entry);
     connection.catch(() => this.#forget(key, entry));
     return entry;

@@ -13,7 +13,9 @@ export const deleteCredentialsOfUser = operation({
   success: { status: 204, description: 'Deleted, or there was none.' },
   errors: ['validation_error'],
   async handle({ deps, caller: { projectId }, query, log }) {
-    const { ids, grants } = await transaction(deps.db, (tx) => deleteCredentials(tx, projectId, { user: query.user! }));
-    await dropCredentials({ ...deps, log }, ids, grants);
+    const { dropped, grants } = await transaction(deps.db, (tx) =>
+      deleteCredentials(tx, projectId, { user: query.user! }),
+    );
+    await dropCredentials({ ...deps, log }, dropped, grants);
   },
 });

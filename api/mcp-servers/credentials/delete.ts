@@ -13,7 +13,7 @@ export const deleteUserCredential = operation<undefined, UserCredential>({
   errors: ['credential_not_found'],
   resource: credentialOfPath,
   async handle({ deps, resource: { project_id, id }, log }) {
-    const { ids, grants } = await transaction(deps.db, (tx) => deleteCredentials(tx, project_id, { id }));
-    await dropCredentials({ ...deps, log }, ids, grants);
+    const { dropped, grants } = await transaction(deps.db, (tx) => deleteCredentials(tx, project_id, { id }));
+    await dropCredentials({ ...deps, log }, dropped, grants);
   },
 });

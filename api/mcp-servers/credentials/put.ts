@@ -43,15 +43,15 @@ export const putUserCredential = operation<FromSchema<typeof body>>({
       throw validationError('/auth/type', 'can be OAUTH only for a server whose own auth is OAUTH');
     const started = credential.type === 'OAUTH' ? await startUserOauth(deps, server) : null;
 
-    const { answer, id, replaced } = await transaction(db, async (tx) => {
+    const { answer, replaced, grants } = await transaction(db, async (tx) => {
       const locked = await lockServer(tx, projectId, server.id);
-      const { id, replaced } = await putCredential(tx, config.encryptionKeys, locked, body.user, credential);
+      const { id, replaced, grants } = await putCredential(tx, config.encryptionKeys, locked, body.user, credential);
       const link = started === null ? undefined : await storeStarted(tx, deps, id, started);
       const row = (await findCredential(tx, projectId, id))!;
       await record(tx, presentCredential(row));
-      return { answer: presentCredential(row, link), id, replaced };
+      return { answer: presentCredential(row, link), replaced, grants };
     });
-    await dropCredentials({ ...deps, log }, [id], replaced === null ? [] : [replaced]);
+    if (replaced !== null) await dropCredentials({ ...deps, log }, [replaced], grants);
     if (started === null) await useCredential({ ...deps, log }, server, body.user);
     return answer;
   },

@@ -5,7 +5,7 @@ import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { openGrant, type SealedGrant } from '../../../src/mcp/oauth/grants.js';
 import { tryRevoke } from '../../../src/mcp/oauth/revoke.js';
-import { findCredentialOf, notifyClosed } from '../../../src/mcp/user-credentials.js';
+import { findCredentialOf, notifyDropped, type DroppedCredential } from '../../../src/mcp/user-credentials.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import { signalAnswers } from '../../../src/turns/signal-answers.js';
@@ -38,11 +38,11 @@ export async function useCredential(
 /** What is left to do after credentials were deleted or replaced: every process forgets them, and their tokens are revoked. */
 export async function dropCredentials(
   deps: Pick<ApiDeps, 'config' | 'mcpNetwork'> & { db: DataSource; oauth: OauthAccess; log: Logger },
-  ids: readonly string[],
+  dropped: readonly DroppedCredential[],
   grants: readonly SealedGrant[],
 ): Promise<void> {
-  for (const id of ids) deps.oauth.forget(id);
-  await notifyClosed(deps.db, ids);
+  for (const { id } of dropped) deps.oauth.forget(id);
+  await notifyDropped(deps.db, dropped);
   // Not awaited: a server may have thousands of users, and an authorization server may hang.
   void pLimit(PARALLEL_REVOCATIONS).map(grants, (grant) =>
     tryRevoke(deps, grant.id, () => openGrant(deps.config.encryptionKeys, grant)),
