@@ -39,6 +39,7 @@ const workspaceResult = {
     version: described(count, 'The version of the workspace after the call.'),
     exit_code: {
       type: ['integer', 'null'],
+      format: 'int32',
       description:
         'The exit code of `bash`, 128 + n if signal n ended it; null if it was stopped, and of the other tools.',
     },

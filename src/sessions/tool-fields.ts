@@ -78,7 +78,11 @@ const sessionToolSchema = {
       type: 'object',
       properties: {
         type: { const: 'workspace' },
-        default_config: configOf('WorkspaceDefaultConfig', 'For the tools that `configs` does not name.', {}),
+        default_config: configOf(
+          'WorkspaceDefaultConfig',
+          'For those of the four tools that `configs` does not name.',
+          {},
+        ),
         configs: {
           type: 'array',
           maxItems: MAX_CONFIGS,
