@@ -6,6 +6,7 @@ start({
   View: AgUiPage,
   async begin({ service }, id, text) {
     const open = await openAgent(service, id);
+    await open.connected;
     open.say(text);
   },
 });

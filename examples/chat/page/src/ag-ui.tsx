@@ -13,6 +13,8 @@ import { Thread } from './shell.js';
 export class OpenAgent {
   readonly client: AgentSessionClient;
   readonly agent: AgentSessionAgent;
+  /** Resolves when the history is shown: a run that begins before would overlap with it. */
+  connected: Promise<void> = Promise.resolve();
   error: string | null = null;
   /** Calls that the page has to run. */
   pending: string[] = [];
@@ -113,7 +115,7 @@ export function openAgent(service: string, id: string): Promise<OpenAgent> {
     const open = new OpenAgent(service, id);
     // The token is asked for first: a chat that is not there is an error of the page.
     opening = open.client.getSession(id).then(() => {
-      void open.connect();
+      open.connected = open.connect();
       return open;
     });
     opened.set(id, opening);
