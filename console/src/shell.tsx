@@ -21,7 +21,7 @@ import { Help } from './shell/help.js';
 import { Palette } from './shell/palette.js';
 import { PhoneTabs, SideBar } from './shell/side-bar.js';
 import { THEMES, useTheme } from './shell/theme.js';
-import { useKeys } from './shell/use-keys.js';
+import { useKeys, useLeaveField } from './shell/use-keys.js';
 import { WaitingSessionsProvider } from './shell/waiting-sessions.js';
 import { SkillsView } from './skills/skills-view.js';
 import { UsageView } from './usage/usage-view.js';
@@ -47,6 +47,7 @@ export function Shell({ onSignOut }: { onSignOut: () => void }) {
     first.current = false;
   }, [path]);
 
+  useLeaveField();
   useKeys({
     'mod+k': () => setOpen('palette'),
     '?': () => setOpen('help'),

@@ -10,7 +10,7 @@ const script = (name) => ['node', '--import', 'tsx', `test/hand/${name}.ts`];
 const tests = (name) => ['mocha', '--no-parallel', `test/hand/${name}.ts`];
 const python = (name) => ['node', 'test/support/with-python.mjs', name];
 const browser = (...files) => ['node', 'test/support/browser/run.mjs', ...files];
-const CONSOLE = ['browser', 'connections', 'forks', 'pictures', 'talking', 'questions', 'money'].map(
+const CONSOLE = ['browser', 'connections', 'forks', 'keyboard', 'pictures', 'talking', 'questions', 'money'].map(
   (name) => `test/console/${name}.test.ts`,
 );
 

@@ -113,12 +113,23 @@ describe('the views of the console', function () {
     });
     await system.insist('POST', `/v1/webhooks/${webhook.id}/test`, {});
     await system.ended(await system.send(done, 'Hello again'));
+    const { body: calendar } = await system.insist('POST', '/v1/mcp-servers', {
+      ...{ name: 'calendar', url: `${system.mcp.url}?calendar`, credentials: 'user' },
+    });
+    for (const user of ['jane@example.com', 'max@example.com']) {
+      const auth = { type: 'BEARER', token: 'secret' };
+      await system.insist('POST', '/v1/credentials', { mcp_server_id: calendar.id, user, auth });
+    }
+    const { body: fork } = await system.insist('POST', `/v1/sessions/${done}/fork`, {});
     views = {
       sessions: '/sessions',
       'new-session': `/sessions/new?like=${done}`,
       conversation: `/sessions/${done}`,
       waiting: `/sessions/${waiting}`,
       live: `/sessions/${live}`,
+      fork: `/sessions/${fork.id}`,
+      connections: '/connections',
+      'new-connection': '/connections/new',
       inbox: '/inbox',
       usage: '/usage?days=7',
       files: '/files',

@@ -103,7 +103,7 @@ function NextRuns({ form, endAt }: { form: ScheduleForm; endAt: string | null })
   return (
     <ol class="hint" aria-label="Next runs">
       {next.map((time) => (
-        <li key={time}>{formatDateTime(new Date(time).toISOString())}</li>
+        <li key={time}>{formatDateTime(new Date(time).toISOString(), form.repeats ? form.timezone : undefined)}</li>
       ))}
     </ol>
   );

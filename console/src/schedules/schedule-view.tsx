@@ -34,6 +34,8 @@ export function ScheduleView({ id }: { id: string }) {
     navigate('/schedules');
   };
   if (schedule === null) return <UnreadPage title="Schedule" error={error} />;
+  // A single time was typed in the zone of the browser.
+  const zone = schedule.cron === null ? undefined : schedule.timezone;
   return (
     <>
       <PageHead title={schedule.name ?? 'Schedule'}>
@@ -71,10 +73,10 @@ export function ScheduleView({ id }: { id: string }) {
       </section>
       {schedule.next_runs_at.length > 0 && (
         <section class="section" aria-label="Next runs">
-          <h2>Next runs</h2>
+          <h2>Next runs{zone !== undefined && `, in ${zone}`}</h2>
           <ol>
             {schedule.next_runs_at.map((time) => (
-              <li key={time}>{formatDateTime(time)}</li>
+              <li key={time}>{formatDateTime(time, zone)}</li>
             ))}
           </ol>
         </section>
