@@ -1,19 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { processesWith } from '../support/processes-with.js';
 import { text, toolUse } from '../support/scripted-model.js';
 import { useWorkspaceService } from '../support/workspace-service.js';
 
-const isRunning = (mark: string): boolean =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .some((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(mark);
-      } catch {
-        return false;
-      }
-    });
+const isRunning = (mark: string): boolean => processesWith(mark).length > 0;
 
 describe('a session with a workspace', () => {
   const { service, session, calls, bash } = useWorkspaceService();

@@ -31,6 +31,7 @@ describe('sessions', () => {
         tools: [],
         required_actions: [],
         waiting_since: null,
+        workspace: null,
         queue: { length: 0, state: 'open' },
         fallback_model_ids: [],
         budget: null,

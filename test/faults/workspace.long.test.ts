@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.js';
+import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { processesWith } from '../support/processes-with.js';
+import { RandomKiller, type Victim } from '../support/random-killer.js';
+import { requireSandbox } from '../support/sandbox.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+
+const KILLS = Number(process.env.WORKSPACE_KILLS ?? 8);
+const KILL_MS = 15_000;
+const SETTLE_MS = 120_000;
+const SESSIONS = 4;
+const MAX_PAUSE_MS = 1_000;
+/** How often Temporal or Postgres is killed, relative to a process of the service: everything waits for them. */
+const SERVER_WEIGHT = 0.3;
+const SANDBOXES = { SANDBOX_PROVIDER: 'bubblewrap', SANDBOX_MAX_COMMANDS: '4' };
+/** In the command line of every command of these tests, and of no other process. */
+const MARK = `: workspace-${process.pid};`;
+
+const runsOf = (mark: string): number => processesWith(mark).length;
+
+/** contract.md §15: a command counts once or not at all, whatever dies. */
+describe('workspaces while everything is killed', () => {
+  let system: FaultSystem;
+  before(async function () {
+    await requireSandbox(this);
+    system = await startFaultSystem({
+      apis: 2,
+      workers: 2,
+      ownPostgres: true,
+      ownTemporal: { persistent: true },
+      env: SANDBOXES,
+    });
+  });
+  after(() => system?.close());
+
+  it(`workspaces, with ${KILLS} kills at random: each command and delivery is there once, in order, and no process is left`, async function () {
+    this.timeout(KILLS * KILL_MS + 5 * SETTLE_MS);
+    // The file with the number is delivered; the log has the number of each command whose result is stored.
+    system.model.on(/^append \d+/, (request, index) => {
+      const n = /^append (\d+)/.exec(request.userText)![1]!;
+      const append = `${MARK} echo ${n} >> log; sleep 0.2; echo ${n} > /mnt/session/outputs/${n}.txt`;
+      return steps(toolUse('bash', { command: append }), 'Done.')(request, index);
+    });
+    const { temporal, postgres, apis, workers } = system;
+    const servers = [temporal!, postgres!].map((server) => ({
+      kill: () => server.kill(),
+      start: () => server.restart(),
+    }));
+    const killer = new RandomKiller(
+      new Map<Victim, number>([
+        ...[...apis, ...workers].map((each) => [each, 1] as const),
+        ...servers.map((each) => [each, SERVER_WEIGHT] as const),
+      ]),
+    );
+    let killing = true;
+    let turns = 0;
+    const sessions = await Promise.all(
+      Array.from({ length: SESSIONS }, () => system.session({ tools: [{ type: 'workspace' }] })),
+    );
+    const working = sessions.map(async (session) => {
+      for (let n = 0; killing; n += 1) {
+        const turn = await system.send(session, `append ${n}`);
+        turns += 1;
+        await system.watch(turn);
+      }
+    });
+    try {
+      while (killer.kills < KILLS) {
+        const before = turns;
+        await killer.kill();
+        const until = performance.now() + KILL_MS / 2;
+        while (turns === before && performance.now() < until) await sleep(100);
+        await sleep(Math.random() * MAX_PAUSE_MS);
+      }
+      await killer.allStarted();
+    } finally {
+      killing = false;
+    }
+    await Promise.all(working);
+    const ends = await system.verify();
+    expect(new Set(ends.map(({ type }) => type as string))).to.deep.equal(new Set(['turn.completed']));
+    for (const session of sessions) {
+      const history = await system.history(session);
+      const results = history.filter(({ type }) => type === 'agent.tool_result');
+      // After three lost workers a command gives up, and nothing of it is kept.
+      const kept = results.flatMap(({ is_error }, n) => (is_error === true ? [] : [n]));
+      const log = await fetch(
+        `${apis[0]!.url}/v1/sessions/${session}/workspace/content?path=${encodeURIComponent('/workspace/log')}`,
+        { headers: { authorization: `Bearer ${system.key}` } },
+      );
+      expect(await log.text()).to.equal(kept.map((n) => `${n}\n`).join(''));
+      const delivered = history.flatMap((event) =>
+        event.type === 'agent.file' ? [event.file.filename as string] : [],
+      );
+      expect(delivered).to.deep.equal(kept.map((n) => `${n}.txt`));
+      const { body } = await system.insist('GET', `/v1/sessions/${session}`);
+      expect(body.workspace).to.include({ version: kept.length, file_count: kept.length + 1 });
+    }
+    await eventually('no process of a command is left', () => runsOf(MARK) === 0, 2_000);
+    console.log(`      ${killer.kills} kills, ${turns} turns`);
+  });
+});
+
+describe('a worker that comes back to a command that another one ran', () => {
+  let system: FaultSystem;
+  before(async function () {
+    await requireSandbox(this);
+    system = await startFaultSystem({ workers: 0, env: { ...SANDBOXES, LOG_LEVEL: 'info' } });
+  });
+  after(() => system?.close());
+
+  it('a worker that comes back to a command that another one ran stores no second version and no second delivery', async () => {
+    // Frozen with its connections alive, it would still be given tasks, for as long as its polls last (a minute).
+    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
+    const proxy = await startTcpProxy({ host, port: Number(port) });
+    const frozen = await system.addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
+    const mark = `${MARK} : frozen;`;
+    const command = `${mark} echo line >> log; cp log /mnt/session/outputs/log; sleep 3`;
+    system.model.on(/^work/, steps(toolUse('bash', { command }), 'Done.'));
+    const turn = await system.send(await system.session({ tools: [{ type: 'workspace' }] }), 'work');
+    void system.watch(turn);
+    await eventually('the command runs', () => runsOf(mark) > 0);
+    frozen.freeze();
+    await proxy.close();
+    await system.addRole('worker');
+    await system.ended(turn);
+    const before = frozen.log().length;
+    frozen.thaw();
+    await eventually('the frozen worker logs its activity', () =>
+      new RegExp(`${turn.turnId}.*"activity"`).test(frozen.log().slice(before)),
+    );
+    await system.verify();
+    const history = await system.history(turn.sessionId);
+    const results = history.filter(({ type }) => type === 'agent.tool_result');
+    expect(results.map((event) => event.workspace.version as number)).to.deep.equal([1]);
+    expect(history.filter(({ type }) => type === 'agent.file')).to.have.length(1);
+    const { body } = await system.insist('GET', `/v1/sessions/${turn.sessionId}`);
+    // `log` and its copy.
+    expect(body.workspace).to.include({ version: 1, size_bytes: 10, file_count: 2 });
+    await eventually('no process of the command is left', () => runsOf(mark) === 0, 2_000);
+  });
+});
