@@ -10,9 +10,17 @@ const script = (name) => ['node', '--import', 'tsx', `test/hand/${name}.ts`];
 const tests = (name) => ['mocha', '--no-parallel', `test/hand/${name}.ts`];
 const python = (name) => ['node', 'test/support/with-python.mjs', name];
 const browser = (...files) => ['node', 'test/support/browser/run.mjs', ...files];
-const CONSOLE = ['browser', 'connections', 'forks', 'keyboard', 'pictures', 'talking', 'questions', 'money'].map(
-  (name) => `test/console/${name}.test.ts`,
-);
+const CONSOLE = [
+  'browser',
+  'connections',
+  'forks',
+  'keyboard',
+  'pictures',
+  'talking',
+  'questions',
+  'money',
+  'workspaces',
+].map((name) => `test/console/${name}.test.ts`);
 
 /** Each check with its command, and with what it shows and needs. */
 const CHECKS = {

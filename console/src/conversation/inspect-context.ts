@@ -5,6 +5,7 @@ import { useContext } from 'preact/hooks';
 export type Selected =
   | { kind: 'latest' }
   | { kind: 'session' }
+  | { kind: 'workspace' }
   | { kind: 'turn'; turnId: string }
   | { kind: 'tool'; turnId: string; toolUseId: string };
 

@@ -51,6 +51,11 @@ export function SessionHead({ sessionId, session, turns, onBudget }: Props) {
         {session !== null && (
           <>
             <span>{session.model_id}</span>
+            {session.workspace !== null && (
+              <button class="quiet small" onClick={() => select({ kind: 'workspace' })}>
+                <Icon name="folder" size={14} /> Workspace
+              </button>
+            )}
             {session.forked_from !== null && <ForkOrigin origin={session.forked_from} />}
             {session.user !== null && (
               <span>

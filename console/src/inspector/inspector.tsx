@@ -4,6 +4,7 @@ import { useInspect } from '../conversation/inspect-context.js';
 import { toolCallsOf } from '../conversation/tool-calls.js';
 import { Icon } from '../parts/icon.js';
 import { formatToolName } from '../parts/tool-name.js';
+import { WorkspacePanel } from '../workspace/workspace-panel.js';
 import { SessionInspector } from './session-inspector.js';
 import { ToolInspector } from './tool-inspector.js';
 import { TurnInspector } from './turn-inspector.js';
@@ -21,9 +22,10 @@ export function Inspector({ session, turns, onClose }: Props) {
   const turn =
     selected.kind === 'latest'
       ? turns.at(-1)
-      : selected.kind === 'session'
-        ? undefined
-        : turns.find(({ id }) => id === selected.turnId);
+      : 'turnId' in selected
+        ? turns.find(({ id }) => id === selected.turnId)
+        : undefined;
+  const isWorkspace = selected.kind === 'workspace' && session.workspace !== null;
   const call =
     selected.kind === 'tool' && turn !== undefined ? toolCallsOf(turn.events).get(selected.toolUseId) : undefined;
   const choose = (entry: TimelineEntry): void => {
@@ -37,11 +39,19 @@ export function Inspector({ session, turns, onClose }: Props) {
         <nav aria-label="Inspected">
           <button
             class="crumb"
-            aria-current={turn === undefined ? 'true' : undefined}
+            aria-current={turn === undefined && !isWorkspace ? 'true' : undefined}
             onClick={() => select({ kind: 'session' })}
           >
             Session
           </button>
+          {isWorkspace && (
+            <>
+              <Icon name="next" size={12} />
+              <span class="crumb" aria-current="true">
+                Workspace
+              </span>
+            </>
+          )}
           {turn !== undefined && (
             <>
               <Icon name="next" size={12} />
@@ -69,7 +79,9 @@ export function Inspector({ session, turns, onClose }: Props) {
           </button>
         )}
       </div>
-      {turn === undefined ? (
+      {isWorkspace ? (
+        <WorkspacePanel key={session.id} session={session} turns={turns} />
+      ) : turn === undefined ? (
         <SessionInspector session={session} />
       ) : call === undefined ? (
         <TurnInspector key={turn.id} session={session} turn={turn} isOpen={!hasEnded(turn)} onChoose={choose} />

@@ -8,7 +8,7 @@ import { Field, SelectField } from '../parts/fields.js';
 import { formatNumber } from '../parts/format.js';
 import { Icon } from '../parts/icon.js';
 import { PageHead } from '../parts/page-head.js';
-import { saveText } from '../parts/save-text.js';
+import { saveText } from '../parts/save-blob.js';
 import { replaceQuery } from '../route.js';
 import { csvOf } from './csv.js';
 import { measureOf } from './measure.js';

@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import type { Locator, Page } from 'playwright-core';
+import { readZip } from '../support/read-zip.js';
+import { requireSandbox } from '../support/sandbox.js';
+import { steps, toolUse } from '../support/scripted-model.js';
+import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
+
+/** 48 pixels wide. */
+const PICTURE =
+  'iVBORw0KGgoAAAANSUhEUgAAADAAAAAwCAIAAADYYG7QAAAAVElEQVR42u3WsQ0AIAgEQKZyI4d1EWsHsHABLI0Fl1CScNXzseZOp7eRzuv9AAICKgf6dfi2DwQEVA8kqYGAgPQhrwMISB+S1EBAQPqQ1wEEVBp0AIPM9A8BGfx1AAAAAElFTkSuQmCC';
+const FILES = [
+  `printf 'one\\ntwo\\n' > notes.txt`,
+  'mkdir -p src/lib empty',
+  'echo deep > src/lib/deep.txt',
+  'ln -s notes.txt latest',
+  `printf 'a\\0b' > data.bin`,
+  `echo '<svg xmlns="http://www.w3.org/2000/svg"><script>opened = 1</script></svg>' > drawing.svg`,
+  `echo ${PICTURE} | base64 -d > picture.png`,
+  'head -c 1100000 /dev/zero > large.txt',
+  'echo result > /mnt/session/outputs/result.txt',
+].join(' && ');
+
+/** contract.md §15 in the console. */
+describe('workspaces in the console', function () {
+  this.timeout(120_000);
+  before(async function () {
+    await requireSandbox(this);
+  });
+  const { system, browser } = useConsole(() => ({ env: { SANDBOX_PROVIDER: 'bubblewrap' } }));
+
+  const session = (): Promise<string> =>
+    system.session({ tools: [{ type: 'workspace' }], metadata: { title: 'With a workspace' } });
+  let turns = 0;
+  /** A turn whose model makes one call. */
+  const call = async (sessionId: string, ...made: Parameters<typeof toolUse>): Promise<void> => {
+    turns += 1;
+    system.model.on(new RegExp(`^Turn ${turns}:`), steps(toolUse(...made), 'Done.'));
+    await system.ended(await system.send(sessionId, `Turn ${turns}: go on`));
+  };
+  const panel = (page: Page): Locator => page.getByRole('region', { name: 'Workspace' });
+  const openPanel = async (sessionId: string): Promise<Page> => {
+    const page = await browser.open(`/sessions/${sessionId}`, { viewport: DESKTOP });
+    await page.getByRole('button', { name: 'Workspace', exact: true }).click();
+    return page;
+  };
+  const fact = (page: Page, name: string): Locator =>
+    panel(page).locator('.fact-list > div').filter({ hasText: name }).locator('dd');
+  const row = (page: Page, name: string): Locator =>
+    panel(page)
+      .locator('.tree-row')
+      .filter({ has: page.getByText(name, { exact: true }) });
+  const names = (page: Page): Promise<string[]> => panel(page).locator('.tree-row .clip:first-of-type').allInnerTexts();
+  /** What the browser saves after a click. */
+  const saved = async (page: Page, button: Locator): Promise<{ name: string; content: Buffer }> => {
+    const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+    return { name: download.suggestedFilename(), content: readFileSync(await download.path()) };
+  };
+
+  it('show the files, folder by folder, with previews and downloads', async () => {
+    const sessionId = await session();
+    await call(sessionId, 'bash', { command: FILES });
+    const page = await openPanel(sessionId);
+    await row(page, 'notes.txt').click();
+    await panel(page).locator('pre', { hasText: 'one\ntwo' }).waitFor();
+    expect(await fact(page, 'Version').innerText()).to.equal('1');
+    expect(await fact(page, 'Files').innerText()).to.equal('7');
+    expect(await names(page)).to.deep.equal([
+      ...['data.bin', 'drawing.svg', 'empty/', 'large.txt', 'latest', 'notes.txt', 'picture.png', 'src/'],
+    ]);
+    await inspectSizes(page, 'workspace-text');
+    const notes = await saved(page, panel(page).getByRole('button', { name: 'Download /workspace/notes.txt' }));
+    expect({ ...notes, content: String(notes.content) }).to.deep.equal({ name: 'notes.txt', content: 'one\ntwo\n' });
+
+    await row(page, 'data.bin').click();
+    await panel(page).getByText('This is no text').waitFor();
+    await row(page, 'large.txt').click();
+    await panel(page).getByText('too large for a preview').waitFor();
+    await row(page, 'drawing.svg').click();
+    await panel(page).locator('pre', { hasText: '<script>' }).waitFor();
+    await row(page, 'picture.png').click();
+    await panel(page).getByRole('img', { name: 'picture.png' }).waitFor();
+    const width = `const img = document.querySelector('.workspace img'); img.decode().then(() => img.naturalWidth)`;
+    expect(await page.evaluate(width)).to.equal(48);
+    await row(page, 'empty/').click();
+    await panel(page).getByText('empty', { exact: true }).waitFor();
+    await row(page, 'src/').click();
+    await row(page, 'lib/').click();
+    await row(page, 'deep.txt').waitFor();
+    await inspectSizes(page, 'workspace-folder');
+    const folder = await saved(
+      page,
+      panel(page).getByRole('button', { name: 'Download folder as ZIP /workspace/src/lib' }),
+    );
+    expect(folder.name).to.equal('lib.zip');
+    expect(Object.keys(await readZip(folder.content))).to.deep.equal(['deep.txt']);
+    const all = await saved(
+      page,
+      panel(page).getByRole('button', { name: 'Download folder as ZIP /workspace', exact: true }),
+    );
+    expect(all.name).to.equal('workspace.zip');
+    await panel(page).getByRole('button', { name: 'Show only this folder' }).click();
+    await row(page, 'notes.txt').waitFor({ state: 'detached' });
+    await row(page, 'deep.txt').waitFor();
+    expect(await names(page)).to.deep.equal(['deep.txt']);
+    await panel(page).getByLabel('Folder').selectOption('/mnt/session/outputs');
+    await row(page, 'result.txt').waitFor();
+    await panel(page).getByLabel('Folder').selectOption('/tmp');
+    await panel(page).getByText('This folder is empty').waitFor();
+    await inspectSizes(page, 'workspace-empty');
+  });
+
+  it('show the files again when a command has changed them, and keep what is open', async () => {
+    const sessionId = await session();
+    const page = await openPanel(sessionId);
+    await panel(page).getByText('never yet').waitFor();
+    await call(sessionId, 'bash', { command: 'mkdir src; echo one > src/notes.txt; echo old > old.txt' });
+    await row(page, 'src/').click();
+    await row(page, 'notes.txt').click();
+    await panel(page).locator('pre', { hasText: 'one' }).waitFor();
+    await call(sessionId, 'bash', { command: 'echo two >> src/notes.txt; rm old.txt; echo new > src/new.txt' });
+    await panel(page).locator('pre', { hasText: 'one\ntwo' }).waitFor();
+    expect(await names(page)).to.deep.equal(['src/', 'new.txt', 'notes.txt']);
+    expect(await fact(page, 'Version').innerText()).to.equal('2');
+    await call(sessionId, 'bash', { command: 'rm -r src' });
+    await panel(page).getByText('This folder is empty').waitFor();
+  });
+
+  it('workspaces in the console read large trees in parts', async () => {
+    const sessionId = await session();
+    await call(sessionId, 'bash', { command: 'for i in {1001..1620}; do : > $i; done' });
+    const page = await openPanel(sessionId);
+    await row(page, '1500').waitFor();
+    expect(await panel(page).locator('.tree-row').count()).to.equal(500);
+    await panel(page).getByRole('button', { name: 'Show more' }).click();
+    await row(page, '1620').waitFor();
+    expect(await panel(page).locator('.tree-row').count()).to.equal(620);
+    expect(await panel(page).getByRole('button', { name: 'Show more' }).count()).to.equal(0);
+  });
+
+  it('workspaces in the console are absent from sessions without one', async () => {
+    const page = await browser.open(`/sessions/${await system.session()}`, { viewport: DESKTOP });
+    await page.getByRole('button', { name: 'Details' }).click();
+    await page.getByRole('tab', { name: 'Overview' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Workspace', exact: true }).count()).to.equal(0);
+  });
+});
