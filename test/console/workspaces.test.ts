@@ -21,6 +21,14 @@ const FILES = [
   'echo result > /mnt/session/outputs/result.txt',
 ].join(' && ');
 
+/** Inspects the page in both themes and sizes. */
+async function inspectThemes(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await inspectSizes(page, `${name}-${colorScheme}`);
+  }
+}
+
 /** contract.md §15 in the console. */
 describe('workspaces in the console', function () {
   this.timeout(120_000);
@@ -68,7 +76,7 @@ describe('workspaces in the console', function () {
     expect(await names(page)).to.deep.equal([
       ...['data.bin', 'drawing.svg', 'empty/', 'large.txt', 'latest', 'notes.txt', 'picture.png', 'src/'],
     ]);
-    await inspectSizes(page, 'workspace-text');
+    await inspectThemes(page, 'workspace-text');
     const notes = await saved(page, panel(page).getByRole('button', { name: 'Download /workspace/notes.txt' }));
     expect({ ...notes, content: String(notes.content) }).to.deep.equal({ name: 'notes.txt', content: 'one\ntwo\n' });
 
@@ -87,7 +95,7 @@ describe('workspaces in the console', function () {
     await row(page, 'src/').click();
     await row(page, 'lib/').click();
     await row(page, 'deep.txt').waitFor();
-    await inspectSizes(page, 'workspace-folder');
+    await inspectThemes(page, 'workspace-folder');
     const folder = await saved(
       page,
       panel(page).getByRole('button', { name: 'Download folder as ZIP /workspace/src/lib' }),
@@ -107,7 +115,7 @@ describe('workspaces in the console', function () {
     await row(page, 'result.txt').waitFor();
     await panel(page).getByLabel('Folder').selectOption('/tmp');
     await panel(page).getByText('This folder is empty').waitFor();
-    await inspectSizes(page, 'workspace-empty');
+    await inspectThemes(page, 'workspace-empty');
   });
 
   it('show the files again when a command has changed them, and keep what is open', async () => {
@@ -124,6 +132,46 @@ describe('workspaces in the console', function () {
     expect(await fact(page, 'Version').innerText()).to.equal('2');
     await call(sessionId, 'bash', { command: 'rm -r src' });
     await panel(page).getByText('This folder is empty').waitFor();
+  });
+
+  it('say at each call what it did: its exit code, what stopped it, and the paths that it changed', async () => {
+    const sessionId = await session();
+    const card = (page: Page, index: number): Locator => page.locator('.tool').nth(index);
+    const facts = async (within: Locator): Promise<Record<string, string>> => {
+      const texts = await within.locator('.workspace-result .fact-list > div').allInnerTexts();
+      return Object.fromEntries(texts.map((text) => text.split(/\n+(.*)/s).slice(0, 2) as [string, string]));
+    };
+    await call(sessionId, 'bash', { command: 'echo one > a.txt\necho two > b.txt' });
+    await call(sessionId, 'bash', { command: 'rm a.txt; echo more >> b.txt; touch {101..125}; exit 3' });
+    await call(sessionId, 'bash', { command: 'sleep 60', timeout_ms: 500 });
+    await call(sessionId, 'write', { file_path: 'c.txt', content: 'three' });
+    await call(sessionId, 'read', {});
+    const page = await browser.open(`/sessions/${sessionId}`, { viewport: DESKTOP });
+    await card(page, 4).waitFor();
+    for (let index = 0; index < 5; index += 1) await card(page, index).locator('summary').click();
+
+    await card(page, 0).locator('pre', { hasText: 'echo one > a.txt\necho two > b.txt' }).waitFor();
+    const { 'Ran for': _, ...first } = await facts(card(page, 0));
+    expect(first).to.deep.equal({
+      ...{ 'Exit code': '0', Workspace: 'version 1', Created: '/workspace/a.txt\n/workspace/b.txt' },
+    });
+    const second = await facts(card(page, 1));
+    expect(second).to.deep.include({ 'Exit code': '3', Modified: '/workspace/b.txt', Deleted: '/workspace/a.txt' });
+    expect(second.Created!.split('\n')).to.have.length(20);
+    await card(page, 1).getByText('and 5 more changed paths').waitFor();
+    await card(page, 1).locator('summary').getByText('exit code 3').waitFor();
+    const third = await facts(card(page, 2));
+    expect(third).to.deep.include({ Stopped: 'its time was over', Workspace: 'version 2' });
+    expect(third).to.not.have.property('Exit code');
+    await card(page, 2).locator('pre', { hasText: '"timeout_ms": 500' }).waitFor();
+    const fourth = await facts(card(page, 3));
+    expect(fourth).to.deep.include({ Workspace: 'version 3', Created: '/workspace/c.txt' });
+    expect(await facts(card(page, 4))).to.deep.equal({});
+    await card(page, 1).locator('summary').click();
+    await inspectThemes(page, 'workspace-results');
+    await card(page, 1).locator('summary').click();
+    await page.getByRole('tab', { name: 'Result' }).click();
+    expect(await facts(page.getByRole('tabpanel'))).to.deep.include({ 'Exit code': '3', Deleted: '/workspace/a.txt' });
   });
 
   it('workspaces in the console read large trees in parts', async () => {

@@ -11,6 +11,8 @@ import type { Turn } from './conversation-log.js';
 
 type EventOf<Type extends Event['type']> = Extract<Event, { type: Type }>;
 
+export type WorkspaceResult = NonNullable<EventOf<'agent.tool_result'>['workspace']>;
+
 export interface ToolCall {
   use: EventOf<'agent.tool_use' | 'agent.custom_tool_use'>;
   confirmation: EventOf<'user.tool_confirmation'> | null;
@@ -61,6 +63,17 @@ function change(calls: Map<string, ToolCall>, id: string, to: Partial<ToolCall>)
 function addQuestion(calls: Map<string, ToolCall>, question: Elicitation): void {
   const { questions = [] } = calls.get(question.tool_use_id) ?? {};
   change(calls, question.tool_use_id, { questions: [...questions, question] });
+}
+
+/** The command of a call of `bash`, which runs in the session's workspace; null of every other call. */
+export function commandOf({ type, name, input }: ToolCall['use']): string | null {
+  const isBash = type === 'agent.tool_use' && name === 'bash';
+  return isBash && typeof input.command === 'string' ? input.command : null;
+}
+
+/** What a call did to the workspace; null of one that did not run in it. */
+export function workspaceOf({ result }: ToolCall): WorkspaceResult | null {
+  return (result?.type === 'agent.tool_result' && result.workspace) || null;
 }
 
 export function openBudget({ events, draft, decided }: Turn): BudgetAction | null {

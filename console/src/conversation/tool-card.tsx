@@ -2,17 +2,20 @@ import { exactText } from '../../../src/platform/exact-json.js';
 import { formatDuration } from '../parts/format.js';
 import { Icon } from '../parts/icon.js';
 import { formatToolName } from '../parts/tool-name.js';
+import { WorkspaceResult } from '../workspace/workspace-result.js';
 import { Confirmation } from './confirmation.js';
 import { Connect } from './connect.js';
 import { CustomResultForm } from './custom-result-form.js';
 import { ElicitationForm } from './elicitation-form.js';
 import { useInspect } from './inspect-context.js';
-import type { ToolCall } from './tool-calls.js';
+import { commandOf, workspaceOf, type ToolCall } from './tool-calls.js';
 
 export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
   const { select } = useInspect();
   const { use, result, confirmation, waitsFor, questions, progress } = call;
   const state = stateOf(call);
+  const workspace = workspaceOf(call);
+  const exitCode = workspace?.exit_code ?? null;
   return (
     <div class={`tool ${state.replaceAll(' ', '-')}`} id={`step-${use.tool_use_id}`}>
       <details open={waitsFor !== null}>
@@ -22,14 +25,15 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
           <span class="tool-state">{state}</span>
           {progress !== null && result === null && <span class="hint">{progress.message ?? progress.status}</span>}
           {result !== null && <span class="hint">{formatDuration(durationOf(call))}</span>}
+          {exitCode !== null && exitCode !== 0 && <span class="hint">exit code {exitCode}</span>}
         </summary>
-        <h3>Input</h3>
-        <pre tabIndex={0}>{exactText(use.input, 2)}</pre>
+        <ToolInput use={use} />
         {result !== null && (
           <>
             <h3>{result.is_error ? 'Error' : 'Result'}</h3>
             <pre tabIndex={0}>{result.content}</pre>
             {'truncated' in result && <p class="hint">Only the first 16 KiB are kept here; the agent saw more.</p>}
+            {workspace !== null && <WorkspaceResult result={workspace} />}
           </>
         )}
         {confirmation !== null && (
@@ -46,6 +50,28 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
         <ElicitationForm key={question.elicitation_id} question={question} />
       ))}
     </div>
+  );
+}
+
+/** A command is shown as a text, with its own lines; other input as JSON. */
+function ToolInput({ use }: { use: ToolCall['use'] }) {
+  const command = commandOf(use);
+  const others = command === null ? use.input : { ...use.input, command: undefined };
+  return (
+    <>
+      {command !== null && (
+        <>
+          <h3>Command</h3>
+          <pre tabIndex={0}>{command}</pre>
+        </>
+      )}
+      {(command === null || Object.keys(use.input).length > 1) && (
+        <>
+          <h3>Input</h3>
+          <pre tabIndex={0}>{exactText(others, 2)}</pre>
+        </>
+      )}
+    </>
   );
 }
 

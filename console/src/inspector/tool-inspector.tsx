@@ -1,12 +1,13 @@
 import type { Session } from '../../../client/src/index.js';
 import type { Turn } from '../conversation/conversation-log.js';
-import type { ToolCall } from '../conversation/tool-calls.js';
+import { workspaceOf, type ToolCall } from '../conversation/tool-calls.js';
 import { CodeBlock } from '../parts/code-block.js';
 import { CopyText } from '../parts/copy-text.js';
 import { formatDateTime, formatDuration } from '../parts/format.js';
 import { Json } from '../parts/json.js';
 import { literal, RequestCode } from '../parts/request-code.js';
 import { Tabs } from '../parts/tabs.js';
+import { WorkspaceResult } from '../workspace/workspace-result.js';
 import { Facts } from './facts.js';
 
 interface Props {
@@ -17,6 +18,7 @@ interface Props {
 
 export function ToolInspector({ session, turn, call }: Props) {
   const { use, result } = call;
+  const workspace = workspaceOf(call);
   return (
     <Tabs
       label="Tool call"
@@ -31,6 +33,7 @@ export function ToolInspector({ session, turn, call }: Props) {
               <>
                 <CodeBlock text={pretty(result.content)} label={result.is_error ? 'Error' : 'Result'} />
                 {'truncated' in result && <p class="hint">Only the first 16 KiB are kept here; the agent saw more.</p>}
+                {workspace !== null && <WorkspaceResult result={workspace} />}
               </>
             ),
         },
