@@ -174,6 +174,51 @@ describe('workspaces in the console', function () {
     expect(await facts(page.getByRole('tabpanel'))).to.deep.include({ 'Exit code': '3', Deleted: '/workspace/a.txt' });
   });
 
+  it('workspaces in the console are given to a new session, asking before each command, and to one like it', async () => {
+    const page = await browser.open('/sessions/new', { viewport: DESKTOP });
+    const box = (name: string): Locator => page.getByRole('checkbox', { name });
+    const create = page.getByRole('button', { name: 'Create session' });
+    await page
+      .getByLabel(/^Model/)
+      .and(page.locator(':enabled'))
+      .waitFor();
+    expect(await box('ask before each command').count()).to.equal(0);
+    await box('Workspace').check();
+    await box('ask before each command').check();
+    await inspectThemes(page, 'workspace-new-session');
+    await create.click();
+    await page.getByRole('button', { name: 'Workspace', exact: true }).waitFor();
+    const asks = { permission_policy: { type: 'always_ask' } };
+    const created = async (): Promise<unknown> => {
+      const id = /ses_\w+/.exec(page.url())![0];
+      return (await system.insist('GET', `/v1/sessions/${id}`)).body.tools;
+    };
+    expect(await created()).to.deep.equal([{ type: 'workspace', default_config: asks }]);
+    system.model.on(/^Ask me/, steps(toolUse('bash', { command: 'echo asked > asked.txt' }), 'Done.'));
+    await page.getByRole('textbox', { name: 'Message' }).fill('Ask me');
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.locator('.receipt').filter({ hasText: 'Completed' }).waitFor();
+    await page.locator('.workspace-result').getByText('/workspace/asked.txt').waitFor({ state: 'attached' });
+
+    const first = page.url();
+    await page.getByRole('link', { name: 'Same again' }).click();
+    await box('Workspace').waitFor();
+    expect(await box('ask before each command').isChecked()).to.equal(true);
+    await create.click();
+    await page.waitForURL((url) => /sessions\/ses_/.test(url.hash) && url.href !== first);
+    expect(await created()).to.deep.equal([{ type: 'workspace', default_config: asks }]);
+
+    const configs = [{ name: 'bash', ...asks }];
+    const like = await system.session({ tools: [{ type: 'workspace', configs }] });
+    await page.goto(page.url().replace(/#.*/, `#/sessions/new?like=${like}`));
+    await page.getByText('bash asks').waitFor();
+    expect(await box('ask before each command').isChecked()).to.equal(false);
+    await create.click();
+    await page.getByRole('button', { name: 'Workspace', exact: true }).waitFor();
+    expect(await created()).to.deep.equal([{ type: 'workspace', configs }]);
+  });
+
   it('workspaces in the console read large trees in parts', async () => {
     const sessionId = await session();
     await call(sessionId, 'bash', { command: 'for i in {1001..1620}; do : > $i; done' });
@@ -191,5 +236,19 @@ describe('workspaces in the console', function () {
     await page.getByRole('button', { name: 'Details' }).click();
     await page.getByRole('tab', { name: 'Overview' }).waitFor();
     expect(await page.getByRole('button', { name: 'Workspace', exact: true }).count()).to.equal(0);
+  });
+});
+
+describe('the console of a service without sandboxes', function () {
+  this.timeout(60_000);
+  const { browser } = useConsole(() => ({ env: { SANDBOX_PROVIDER: 'off' } }));
+
+  it('says at the form of a new session that a workspace is not available', async () => {
+    const page = await browser.open('/sessions/new', { viewport: DESKTOP });
+    await page.getByRole('checkbox', { name: 'Workspace' }).check();
+    await page.getByRole('button', { name: 'Create session' }).click();
+    await page.getByRole('alert').filter({ hasText: 'workspace_unavailable' }).waitFor();
+    expect(await page.getByRole('checkbox', { name: 'Workspace' }).isChecked()).to.equal(true);
+    await inspectThemes(page, 'workspace-unavailable');
   });
 });

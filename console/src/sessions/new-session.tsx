@@ -16,7 +16,15 @@ import { FallbackField } from './fallback-field.js';
 import { McpServersField } from './mcp-servers-field.js';
 import { MetadataField, metadataOf, pairsOf, type Pair } from './metadata-field.js';
 import { ModelField } from './model-field.js';
-import { askingOf, customToolsOf, parseCustomTools, sessionTools, type AskingByServer } from './session-tools.js';
+import {
+  askingOf,
+  customToolsOf,
+  parseCustomTools,
+  sessionTools,
+  workspaceOf,
+  type AskingByServer,
+} from './session-tools.js';
+import { WorkspaceField } from './workspace-field.js';
 
 interface Props {
   /** Id of the session that the new one is to be like. */
@@ -51,6 +59,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
   const [instruction, setInstruction] = useState(model?.instruction ?? '');
   const [servers, setServers] = useState<string[]>(model?.mcp_servers ?? (server === null ? [] : [server]));
   const [asking, setAsking] = useState<AskingByServer>(() => askingOf(model?.tools ?? []));
+  const [workspace, setWorkspace] = useState(() => workspaceOf(model?.tools ?? []));
   const [customTools, setCustomTools] = useState(() => customToolsOf(model?.tools ?? []));
   const [user, setUser] = useState(model?.user ?? '');
   const [budget, setBudget] = useState<BudgetForm>(() => emptyBudget(model?.budget ?? null));
@@ -62,7 +71,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
     instruction: instruction || null,
     mcp_servers: servers,
     metadata: metadataOf(title, pairs),
-    tools: sessionTools(servers, asking, parseCustomTools(customTools)),
+    tools: sessionTools(servers, asking, workspace, parseCustomTools(customTools)),
     ...(fallbacks.length > 0 && { fallback_model_ids: fallbacks }),
     ...(user !== '' && { user }),
     ...(budget.amount !== '' && { budget: budgetOf(budget) }),
@@ -87,6 +96,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
           onChange={setInstruction}
         />
         <McpServersField selected={servers} asking={asking} onSelect={setServers} onAsking={setAsking} />
+        <WorkspaceField workspace={workspace} onChange={setWorkspace} />
         <TextField
           label="User"
           hint="For whom the agent acts: servers that are called as the user get this person’s credential"

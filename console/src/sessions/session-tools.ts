@@ -10,6 +10,8 @@ export interface Asking {
   elicitation: boolean;
 }
 
+export type WorkspaceToolset = Extract<SessionTool, { type: 'workspace' }>;
+
 export type AskingByServer = Record<string, Asking>;
 
 export const ASK_NOTHING: Asking = { all: false, names: [], elicitation: false };
@@ -20,7 +22,12 @@ export function allowedToolNames({ tools, allowed_tools: allowed }: McpServer): 
 }
 
 /** A session's `tools`. A server whose tools all run without asking needs no entry. */
-export function sessionTools(serverIds: string[], asking: AskingByServer, custom: SessionTool[]): SessionTool[] {
+export function sessionTools(
+  serverIds: string[],
+  asking: AskingByServer,
+  workspace: WorkspaceToolset | null,
+  custom: SessionTool[],
+): SessionTool[] {
   const toolsets = serverIds.flatMap((id): SessionTool[] => {
     const { all, names, elicitation } = asking[id] ?? ASK_NOTHING;
     if (!all && names.length === 0 && !elicitation) return [];
@@ -35,7 +42,7 @@ export function sessionTools(serverIds: string[], asking: AskingByServer, custom
       },
     ];
   });
-  return [...toolsets, ...custom];
+  return [...toolsets, ...(workspace === null ? [] : [workspace]), ...custom];
 }
 
 /** Reads one tool or an array of tools; the service checks them. @throws SyntaxError */
@@ -51,12 +58,20 @@ export function askingOf(tools: readonly SessionTool[]): AskingByServer {
   return Object.fromEntries(
     tools.flatMap((tool) => {
       if (tool.type !== 'mcp_toolset') return [];
-      const { mcp_server_id: id, default_config: all, configs = [], elicitation = false } = tool;
+      const { mcp_server_id: id, configs = [], elicitation = false } = tool;
       const asks = configs.filter(({ permission_policy: policy }) => policy.type === 'always_ask');
-      const isAll = all?.permission_policy.type === 'always_ask';
-      return [[id, { all: isAll, names: asks.map(({ name }) => name), elicitation }]];
+      return [[id, { all: asksAlways(tool), names: asks.map(({ name }) => name), elicitation }]];
     }),
   );
+}
+
+export function workspaceOf(tools: readonly SessionTool[]): WorkspaceToolset | null {
+  return tools.find((tool) => tool.type === 'workspace') ?? null;
+}
+
+/** True if the tools of a server or of a workspace ask unless `configs` says another. */
+export function asksAlways({ default_config: all }: Exclude<SessionTool, { type: 'custom' }>): boolean {
+  return all?.permission_policy.type === 'always_ask';
 }
 
 /** The custom tools as the form takes them; empty without any. */
