@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { readZip } from '../support/read-zip.js';
 import { requireSandbox } from '../support/sandbox.js';
-import { steps, toolUse } from '../support/scripted-model.js';
+import { Gate, steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
 
 /** 48 pixels wide. */
@@ -118,20 +118,37 @@ describe('workspaces in the console', function () {
     await inspectThemes(page, 'workspace-empty');
   });
 
-  it('show the files again when a command has changed them, and keep what is open', async () => {
+  it('show the files again when a command has changed them, while its turn runs, and keep what is open', async () => {
     const sessionId = await session();
     const page = await openPanel(sessionId);
+    const ended = page.locator('.receipt').filter({ hasText: 'Completed' });
     await panel(page).getByText('never yet').waitFor();
-    await call(sessionId, 'bash', { command: 'mkdir src; echo one > src/notes.txt; echo old > old.txt' });
+    const gates = [new Gate(), new Gate()];
+    const commands = [
+      'mkdir src; echo one > src/notes.txt; echo old > old.txt',
+      'echo two >> src/notes.txt; rm old.txt',
+    ];
+    system.model.on(
+      /^Write/,
+      steps(
+        toolUse('bash', { command: commands[0] }),
+        [wait(gates[0]!), toolUse('bash', { command: commands[1] })],
+        [wait(gates[1]!), text('Done.')],
+      ),
+    );
+    await page.getByRole('textbox', { name: 'Message' }).fill('Write');
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
     await row(page, 'src/').click();
     await row(page, 'notes.txt').click();
     await panel(page).locator('pre', { hasText: 'one' }).waitFor();
-    await call(sessionId, 'bash', { command: 'echo two >> src/notes.txt; rm old.txt; echo new > src/new.txt' });
+    gates[0]!.open();
     await panel(page).locator('pre', { hasText: 'one\ntwo' }).waitFor();
-    expect(await names(page)).to.deep.equal(['src/', 'new.txt', 'notes.txt']);
+    expect(await names(page)).to.deep.equal(['src/', 'notes.txt']);
     expect(await fact(page, 'Version').innerText()).to.equal('2');
-    await call(sessionId, 'bash', { command: 'rm -r src' });
-    await panel(page).getByText('This folder is empty').waitFor();
+    expect(await ended.count()).to.equal(0);
+    gates[1]!.open();
+    await ended.waitFor();
+    expect(await names(page)).to.deep.equal(['src/', 'notes.txt']);
   });
 
   it('say at each call what it did: its exit code, what stopped it, and the paths that it changed', async () => {
