@@ -111,6 +111,8 @@ describe('workspaces in the console', function () {
     await row(page, 'notes.txt').waitFor({ state: 'detached' });
     await row(page, 'deep.txt').waitFor();
     expect(await names(page)).to.deep.equal(['deep.txt']);
+    await page.getByRole('button', { name: 'Preview result.txt' }).click();
+    await page.locator('.file-line pre', { hasText: 'result' }).waitFor();
     await panel(page).getByLabel('Folder').selectOption('/mnt/session/outputs');
     await row(page, 'result.txt').waitFor();
     await panel(page).getByLabel('Folder').selectOption('/tmp');
