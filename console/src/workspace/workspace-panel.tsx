@@ -32,15 +32,6 @@ export function WorkspacePanel({ session, turns }: { session: Session; turns: re
   );
   const workspace = value?.workspace ?? session.workspace!;
   const [root, setRoot] = useState(FOLDERS[0]!);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const list = useList(
-    (cursor, signal) => listEntries(client, session.id, root, cursor, signal),
-    [client, session.id, root],
-  );
-  useReloadWith(version, list.reload);
-  const tree = useMemo(() => treeOf(root, list.items ?? []), [root, list.items]);
-  const entry = list.items?.find(({ path }) => path === chosen);
-  const show = (folder: string): void => (setRoot(folder), setChosen(null));
   const options = [...new Set([...FOLDERS, root])].map((path) => [path, path] as const);
   return (
     <section class="tab-panel workspace" aria-label="Workspace" tabIndex={0}>
@@ -53,7 +44,32 @@ export function WorkspacePanel({ session, turns }: { session: Session; turns: re
           ['Updated', workspace.updated_at === null ? 'never yet' : <Time at={workspace.updated_at} />],
         ]}
       />
-      <SelectField label="Folder" value={root} options={options} onChange={show} />
+      <SelectField label="Folder" value={root} options={options} onChange={setRoot} />
+      <Files key={root} sessionId={session.id} root={root} version={version} onShowFolder={setRoot} />
+    </section>
+  );
+}
+
+interface FilesProps {
+  sessionId: string;
+  root: string;
+  version: number;
+  onShowFolder: (path: string) => void;
+}
+
+/** What is below one folder, and what was chosen there. */
+function Files({ sessionId, root, version, onShowFolder }: FilesProps) {
+  const client = useClient();
+  const [chosen, setChosen] = useState<string | null>(null);
+  const list = useList(
+    (cursor, signal) => listEntries(client, sessionId, root, cursor, signal),
+    [client, sessionId, root],
+  );
+  useReloadWith(version, list.reload);
+  const tree = useMemo(() => treeOf(root, list.items ?? []), [root, list.items]);
+  const entry = list.items?.find(({ path }) => path === chosen);
+  return (
+    <>
       <ErrorNote error={list.error} />
       {list.items === null && list.error === null && <p class="hint">Loading …</p>}
       {list.items?.length === 0 && (
@@ -74,15 +90,15 @@ export function WorkspacePanel({ session, turns }: { session: Session; turns: re
               label="Download folder as ZIP"
               subject={root}
               filename={`${lastSegment(root)}.zip`}
-              read={() => client.workspaceArchive(session.id, { path: root })}
+              read={() => client.workspaceArchive(sessionId, { path: root })}
             />
           </div>
         </>
       )}
       {entry !== undefined && (
-        <WorkspaceEntry key={entry.path} sessionId={session.id} entry={entry} onShowFolder={show} />
+        <WorkspaceEntry key={entry.path} sessionId={sessionId} entry={entry} onShowFolder={onShowFolder} />
       )}
-    </section>
+    </>
   );
 }
 
