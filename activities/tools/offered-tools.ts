@@ -99,9 +99,11 @@ export function permissionsOf(
   );
 }
 
-/** True for tools that may use the workspace: calls of them in one step run one after another. */
-export function usesWorkspace({ workspace }: Pick<TurnContext, 'workspace'>, name: string): boolean {
-  return workspace !== null && (isWorkspaceTool(name) || name === DELIVER_FILE);
+/** The tools that may use the workspace: calls of them in one step run one after another. */
+export function serialToolsOf({ workspace }: Pick<TurnContext, 'workspace'>, offered: OfferedTool[]): Set<string> {
+  if (workspace === null) return new Set();
+  const names = offered.map(({ tool }) => tool.name);
+  return new Set(names.filter((name) => isWorkspaceTool(name) || name === DELIVER_FILE));
 }
 
 /** True for a call that needs a sandbox. */

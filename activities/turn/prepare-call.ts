@@ -16,7 +16,7 @@ import { budgetOf, budgetReached } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import type { CallOutcome, StepResult } from './turn-activities.js';
 import { definitionBytes } from '../tools/deferral.js';
-import { definitionsOf, offerTools, permissionsOf, usesWorkspace } from '../tools/offered-tools.js';
+import { definitionsOf, offerTools, permissionsOf, serialToolsOf } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import type { TurnContext } from '../../src/steps/context.js';
@@ -39,6 +39,7 @@ export interface StepInput {
 /**
  * The next model call of a turn, with what storing its answer needs. Nothing else of the turn stays in memory while
  * the model answers, but what the cache of conversations has room for: schemas and messages may take megabytes.
+ * So none of its functions is made in `prepareCall`: such a function keeps all that the functions made there use.
  */
 export interface PreparedCall {
   kind: 'call';
@@ -55,8 +56,8 @@ export interface PreparedCall {
   hasTools: boolean;
   /** Servers may ask questions while the calls run. */
   mayAsk: boolean;
-  /** True for tools whose calls of one step run one after another. */
-  usesWorkspace: (toolName: string) => boolean;
+  /** Tools whose calls of one step run one after another. */
+  serialTools: Set<string>;
   /** Returns a call with the full names instead of the request's aliases. */
   callOf: CallOf;
   toolUseIds: Set<string>;
@@ -86,7 +87,7 @@ export async function prepareCall(
   const offer: Offer = {
     permissions: permissionsOf(turn, tools.offered),
     mayAsk: mayElicit(turn.toolsets),
-    usesWorkspace: (name) => usesWorkspace(turn, name),
+    serialTools: serialToolsOf(turn, tools.offered),
   };
 
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
@@ -124,16 +125,13 @@ export async function prepareCall(
 }
 
 /** What the turn offers, for the outcome of its calls. */
-type Offer = Pick<PreparedCall, 'permissions' | 'mayAsk' | 'usesWorkspace'>;
+type Offer = Pick<PreparedCall, 'permissions' | 'mayAsk' | 'serialTools'>;
 
 /** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
-export function withOfferedNames(
-  { permissions, mayAsk, usesWorkspace: isSerial }: Offer,
-  outcome: StepOutcome,
-): CallOutcome {
+export function withOfferedNames({ permissions, mayAsk, serialTools }: Offer, outcome: StepOutcome): CallOutcome {
   if (outcome.kind !== 'tools') return outcome;
   const tools = outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL));
-  const serial = [...tools.keys()].filter((index) => isSerial(tools[index]!));
+  const serial = [...tools.keys()].filter((index) => serialTools.has(tools[index]!));
   return { ...outcome, tools, ...(mayAsk && { mayAsk }), ...(serial.length > 0 && { serial }) };
 }
 
