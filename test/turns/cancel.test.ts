@@ -68,7 +68,9 @@ describe('cancel', () => {
     await stream.until(({ data }) => String(data.content).endsWith(' two'));
     const { status, body } = await cancel(sessionId);
     expect(status).to.equal(200);
-    expect(body).to.include({ id: sessionId, status: 'RUNNING', last_turn_id: turnId });
+    expect(body).to.include({ id: sessionId, last_turn_id: turnId });
+    // The turn may have ended before the answer was made.
+    expect(body.status).to.be.oneOf(['RUNNING', 'CANCELLED']);
     await request.aborted;
     await stream.ended;
     const events = await service.history(sessionId);
