@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { startOauthPair, type OauthPair } from '../support/oauth-server.js';
-import { RandomKiller, type Victim } from '../support/random-killer.js';
+import { RandomKiller } from '../support/random-killer.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 
 const KILLS = Number(process.env.CREDENTIAL_KILLS ?? 10);
@@ -109,17 +109,7 @@ describe('credentials of users while everything is killed', () => {
       const uses = ['mcp__notes__read', 'mcp__guarded__echo'].map((name) => toolUse(name, { n }));
       return steps([uses[0]!, uses[1]!], 'Done.')(request, index);
     });
-    const { temporal, postgres, apis, workers } = system;
-    const servers = [temporal!, postgres!].map((server) => ({
-      kill: () => server.kill(),
-      start: () => server.restart(),
-    }));
-    const killer = new RandomKiller(
-      new Map<Victim, number>([
-        ...[...apis, ...workers].map((each) => [each, 1] as const),
-        ...servers.map((each) => [each, SERVER_WEIGHT] as const),
-      ]),
-    );
+    const killer = RandomKiller.of(system, SERVER_WEIGHT);
     let killing = true;
     const callers: User[] = [];
     const talking = USERS.flatMap((user) =>

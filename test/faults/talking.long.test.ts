@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
-import { RandomKiller, type Victim } from '../support/random-killer.js';
+import { RandomKiller } from '../support/random-killer.js';
 import { answerSlowly, Talker } from '../support/talker.js';
 
 const KILLS = Number(process.env.TALKING_KILLS ?? 20);
@@ -90,17 +90,7 @@ describe('messages that wait while everything is killed', () => {
     this.timeout(KILLS * KILL_MS + 5 * SETTLE_MS);
     answerSlowly(system, 30);
     const talkers = await Promise.all(Array.from({ length: TALKERS }, () => Talker.begin(system)));
-    const { temporal, postgres, apis, workers } = system;
-    const servers = [temporal!, postgres!].map((server) => ({
-      kill: () => server.kill(),
-      start: () => server.restart(),
-    }));
-    const killer = new RandomKiller(
-      new Map<Victim, number>([
-        ...[...apis, ...workers].map((each) => [each, 1] as const),
-        ...servers.map((each) => [each, SERVER_WEIGHT] as const),
-      ]),
-    );
+    const killer = RandomKiller.of(system, SERVER_WEIGHT);
     let killing = true;
     const talking = talkers.map(async (talker) => {
       for (let n = 0; killing; n += 1) {

@@ -5,7 +5,7 @@ import { toDecimal, toUnits } from '../../src/platform/decimal.js';
 import type { UsageGroup, UsageGrouping } from '../../src/turns/usage.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { Ledger } from '../support/ledger.js';
-import { RandomKiller, type Victim } from '../support/random-killer.js';
+import { RandomKiller } from '../support/random-killer.js';
 import { cut, failure, message, text, toolUse, type ReceivedRequest, type Reply } from '../support/scripted-model.js';
 
 const KILLS = Number(process.env.USAGE_KILLS ?? 20);
@@ -133,17 +133,7 @@ describe(`the sums of usage after ${KILLS} kills`, function () {
   let ended = 0;
 
   async function runUnderKills(): Promise<void> {
-    const { temporal, postgres, apis, workers } = system;
-    const servers = [temporal!, postgres!].map((server) => ({
-      kill: () => server.kill(),
-      start: () => server.restart(),
-    }));
-    const killer = new RandomKiller(
-      new Map<Victim, number>([
-        ...[...apis, ...workers].map((each) => [each, 1] as const),
-        ...servers.map((each) => [each, SERVER_WEIGHT] as const),
-      ]),
-    );
+    const killer = RandomKiller.of(system, SERVER_WEIGHT);
     let killing = true;
     const lane = async (project: keyof typeof LANES): Promise<void> => {
       while (killing) await runSession(project);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
 import { processesWith } from '../support/processes-with.js';
-import { RandomKiller, type Victim } from '../support/random-killer.js';
+import { RandomKiller } from '../support/random-killer.js';
 import { requireSandbox } from '../support/sandbox.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
@@ -44,17 +44,7 @@ describe('workspaces while everything is killed', () => {
       const append = `${MARK} echo ${n} >> log; sleep 0.2; echo ${n} > /mnt/session/outputs/${n}.txt`;
       return steps(toolUse('bash', { command: append }), 'Done.')(request, index);
     });
-    const { temporal, postgres, apis, workers } = system;
-    const servers = [temporal!, postgres!].map((server) => ({
-      kill: () => server.kill(),
-      start: () => server.restart(),
-    }));
-    const killer = new RandomKiller(
-      new Map<Victim, number>([
-        ...[...apis, ...workers].map((each) => [each, 1] as const),
-        ...servers.map((each) => [each, SERVER_WEIGHT] as const),
-      ]),
-    );
+    const killer = RandomKiller.of(system, SERVER_WEIGHT);
     let killing = true;
     let turns = 0;
     const sessions = await Promise.all(
@@ -88,7 +78,7 @@ describe('workspaces while everything is killed', () => {
       // After three lost workers a command gives up, and nothing of it is kept.
       const kept = results.flatMap(({ is_error }, n) => (is_error === true ? [] : [n]));
       const log = await fetch(
-        `${apis[0]!.url}/v1/sessions/${session}/workspace/content?path=${encodeURIComponent('/workspace/log')}`,
+        `${system.apis[0]!.url}/v1/sessions/${session}/workspace/content?path=${encodeURIComponent('/workspace/log')}`,
         { headers: { authorization: `Bearer ${system.key}` } },
       );
       expect(await log.text()).to.equal(kept.map((n) => `${n}\n`).join(''));

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FaultSystem } from './fault-system.js';
 
 export interface Victim {
   kill(): Promise<void>;
@@ -21,6 +22,20 @@ export class RandomKiller {
   /** @param victims with a weight each: how often it is killed, relative to the others */
   constructor(private readonly victims: Map<Victim, number>) {
     this.#up = new Set(victims.keys());
+  }
+
+  /** Of everything that a system has. @param serverWeight how often Temporal or Postgres is killed, relative to a process of the service */
+  static of({ apis, workers, temporal, postgres }: FaultSystem, serverWeight: number): RandomKiller {
+    const servers = [temporal!, postgres!].map((server): Victim => ({
+      kill: () => server.kill(),
+      start: () => server.restart(),
+    }));
+    return new RandomKiller(
+      new Map([
+        ...[...apis, ...workers].map((each): [Victim, number] => [each, 1]),
+        ...servers.map((each): [Victim, number] => [each, serverWeight]),
+      ]),
+    );
   }
 
   async kill(): Promise<void> {
