@@ -2,20 +2,15 @@ import { createHash } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { Db } from '../db/transaction.js';
+import { ByteCache } from '../platform/byte-cache.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
 import { MIB } from '../platform/units.js';
 
 /** Memory limit of the parsed toolsets cached in this process, estimated from their text and values. */
 const MAX_CACHED_BYTES = 32 * MIB;
 
-interface CachedToolset {
-  tools: readonly McpTool[];
-  bytes: number;
-}
-
-/** Parsed versions, most recently used last. A version never changes, so entries never expire. */
-const cache = new Map<string, CachedToolset>();
-let cachedBytes = 0;
+/** Parsed versions. A version never changes, so entries never expire. */
+const cache = new ByteCache<readonly McpTool[]>(MAX_CACHED_BYTES);
 
 /** The hash that names a version. Postgres computes the same one for the server's row. */
 export function hashTools(tools: readonly McpTool[]): string {
@@ -44,18 +39,14 @@ export async function loadToolset(db: Db, serverId: string, hash: string): Promi
 export async function findToolset(db: Db, serverId: string, hash: string): Promise<readonly McpTool[] | null> {
   const key = `${serverId}/${hash}`;
   const cached = cache.get(key);
-  if (cached !== undefined) {
-    cache.delete(key);
-    cache.set(key, cached);
-    return cached.tools;
-  }
+  if (cached !== undefined) return cached;
   const [row] = await db.query<{ tools: string }[]>(
     'SELECT tools::text AS tools FROM mcp_toolsets WHERE server_id = $1 AND hash = $2',
     [serverId, hash],
   );
   if (row === undefined) return null;
   const tools = JSON.parse(row.tools) as McpTool[];
-  keep(key, { tools, bytes: row.tools.length + BYTES_PER_JSON_VALUE * countJsonValues(tools) });
+  cache.set(key, tools, row.tools.length + BYTES_PER_JSON_VALUE * countJsonValues(tools));
   return tools;
 }
 
@@ -75,14 +66,4 @@ export async function deleteUnusedToolsets(tx: EntityManager, serverId: string):
            AND turn_servers.server_id = $1 AND toolset_hash = mcp_toolsets.hash)`,
     [serverId, locked.map(({ hash }) => hash)],
   );
-}
-
-function keep(key: string, entry: CachedToolset): void {
-  cache.set(key, entry);
-  cachedBytes += entry.bytes;
-  for (const [oldest, { bytes }] of cache) {
-    if (cachedBytes <= MAX_CACHED_BYTES) return;
-    cache.delete(oldest);
-    cachedBytes -= bytes;
-  }
 }

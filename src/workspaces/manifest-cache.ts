@@ -1,3 +1,4 @@
+import { ByteCache } from '../platform/byte-cache.js';
 import { MIB } from '../platform/units.js';
 import type { Manifest } from './manifest.js';
 
@@ -7,35 +8,19 @@ const MAX_CACHED = 32 * MIB;
 
 /** Decoded manifests of this process, those that were read last: a call reads the one that the call before has stored. */
 export class ManifestCache {
-  readonly #kept = new Map<string, { manifest: Manifest; bytes: number }>();
-  #bytes = 0;
+  readonly #kept = new ByteCache<Manifest>(MAX_CACHED);
 
   async read(key: string | null, load: (key: string | null) => Promise<Manifest>): Promise<Manifest> {
-    const kept = key === null ? undefined : this.#kept.get(key);
-    if (kept !== undefined) {
-      this.keep(key!, kept.manifest);
-      return kept.manifest;
-    }
+    if (key === null) return load(key);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return kept;
     const manifest = await load(key);
-    if (key !== null) this.keep(key, manifest);
+    this.keep(key, manifest);
     return manifest;
   }
 
   keep(key: string, manifest: Manifest): void {
-    this.#forget(key);
-    const bytes = bytesOf(manifest);
-    if (bytes > MAX_CACHED) return;
-    this.#kept.set(key, { manifest, bytes });
-    this.#bytes += bytes;
-    for (const oldest of this.#kept.keys()) {
-      if (this.#bytes <= MAX_CACHED) return;
-      this.#forget(oldest);
-    }
-  }
-
-  #forget(key: string): void {
-    this.#bytes -= this.#kept.get(key)?.bytes ?? 0;
-    this.#kept.delete(key);
+    this.#kept.set(key, manifest, bytesOf(manifest));
   }
 }
 
