@@ -49,16 +49,14 @@ export class SchemaChecks {
     await Promise.all(this.#idle.splice(0).map((thread) => thread.terminate()));
   }
 
-  async #check(projectId: string, check: SchemaCheck): Promise<string[] | 'late'> {
-    await this.#places.take(projectId, this.#closed.signal);
-    try {
+  #check(projectId: string, check: SchemaCheck): Promise<string[] | 'late'> {
+    const runAll = async (): Promise<string[] | 'late'> => {
       for (let attempt = 1; ; attempt += 1) {
         const problems = await this.#run(check);
         if (problems !== 'late' || attempt === ATTEMPTS) return problems;
       }
-    } finally {
-      this.#places.free(projectId);
-    }
+    };
+    return this.#places.within(projectId, runAll, this.#closed.signal);
   }
 
   async #run(check: SchemaCheck): Promise<string[] | 'late'> {

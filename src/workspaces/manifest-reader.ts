@@ -6,13 +6,11 @@ import { readManifest } from './store.js';
 
 /** Manifests that are read and decoded at once: one of 20,000 entries takes some 50 ms of the event loop, and 20 MiB. */
 const READS = { total: 4, perProject: 2 };
-/** All who ask for a manifest share its read, so that none of them can give it up. */
-const NEVER = new AbortController().signal;
 
 /** Reads manifests for requests: each once for all who ask for it, a few at a time, the projects in turn. */
 export class ManifestReader {
   readonly #cache = new ManifestCache();
-  readonly #places = new FairQueue(READS);
+  readonly #reads = new FairQueue(READS);
   readonly #underWay = new Map<string, Promise<Manifest>>();
 
   constructor(private readonly storage: Storage) {}
@@ -22,21 +20,14 @@ export class ManifestReader {
     if (key === null) return EMPTY_MANIFEST;
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
-    const read = this.#cache.read(key, () => this.#load(projectId, key));
+    // All who ask for a manifest share its read, so that none of them can give it up.
+    const load = (): Promise<Manifest> => this.#reads.within(projectId, () => readManifest(this.storage, key));
+    const read = this.#cache.read(key, load);
     this.#underWay.set(key, read);
     try {
       return await read;
     } finally {
       this.#underWay.delete(key);
-    }
-  }
-
-  async #load(projectId: string, key: string): Promise<Manifest> {
-    await this.#places.take(projectId, NEVER);
-    try {
-      return await readManifest(this.storage, key);
-    } finally {
-      this.#places.free(projectId);
     }
   }
 }
