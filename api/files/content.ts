@@ -3,6 +3,7 @@ import type { ByteRange } from '../../src/files/storage.js';
 import { verifyLink } from '../../src/files/download-link.js';
 import { contentDisposition } from '../../src/files/filename.js';
 import { getLinkedFile, openContent, type FileRow } from '../../src/files/store.js';
+import { BYTES, DOWNLOAD_HEADERS, sendContent } from '../http/core/download.js';
 import { operation } from '../http/core/operation.js';
 
 /**
@@ -25,7 +26,7 @@ export const fileContent = operation({
     status: 200,
     description: 'The content, or the requested range.',
     mediaType: '*/*',
-    schema: { type: 'string', format: 'binary', description: 'Bytes.' },
+    schema: BYTES,
     example: 'the bytes of the file',
   },
   errors: ['invalid_link', 'file_not_found', 'storage_error'],
@@ -35,10 +36,7 @@ export const fileContent = operation({
     const range = answerHead(ctx, file);
     if (range === null) return;
     const content = await openContent(deps.storage, file, range);
-    ctx.state.isDownload = true;
-    if (ctx.method === 'HEAD') content.destroy();
-    else ctx.body = content;
-    ctx.length = range.end - range.start + 1;
+    sendContent(ctx, content, range.end - range.start + 1);
   },
 });
 
@@ -50,11 +48,8 @@ function answerHead(ctx: Context, file: FileRow): Required<ByteRange> | null {
     'Content-Type': file.mime_type,
     'Content-Disposition': contentDisposition(file.filename),
     'Accept-Ranges': 'bytes',
-    'Cache-Control': 'private, no-cache',
+    ...DOWNLOAD_HEADERS,
     ETag: etag,
-    // Whatever type a file claims, a browser must not run it on this origin.
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Security-Policy': "default-src 'none'; sandbox",
   });
   const sameVersion = ['', etag].includes(ctx.get('If-Range'));
   const asked = askedRange(sameVersion ? ctx.get('Range') : undefined, size);

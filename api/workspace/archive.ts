@@ -4,8 +4,9 @@ import { WorkspaceArchive } from '../../src/workspaces/archive.js';
 import { hasFolder } from '../../src/workspaces/browse.js';
 import { WORKSPACE } from '../../src/workspaces/layout.js';
 import type { Workspace } from '../../src/workspaces/store.js';
+import { BYTES } from '../http/core/download.js';
 import { operation } from '../http/core/operation.js';
-import { sendDownload } from './download.js';
+import { DOWNLOAD_ERRORS, sendDownload } from './download.js';
 import { pathOf, readNewest, workspaceFileNotFound, workspaceOfPath } from './resource.js';
 
 /** GET /v1/sessions/{session_id}/workspace/archive: a folder as ZIP, built while it is sent. */
@@ -22,18 +23,11 @@ export const workspaceArchive = operation<undefined, Workspace>({
     status: 200,
     description: 'The archive.',
     mediaType: 'application/zip',
-    schema: { type: 'string', format: 'binary', description: 'Bytes.' },
+    schema: BYTES,
     example: 'the bytes of the archive',
     headers: { 'Content-Disposition': '`attachment` with the name `workspace.zip`.' },
   },
-  errors: [
-    'session_not_found',
-    'workspace_not_found',
-    'workspace_file_not_found',
-    'validation_error',
-    'too_many_requests',
-    'storage_error',
-  ],
+  errors: [...DOWNLOAD_ERRORS],
   resource: workspaceOfPath,
   async handle(call) {
     const { deps, ctx, caller, query } = call;

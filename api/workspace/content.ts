@@ -4,8 +4,9 @@ import type { Storage } from '../../src/files/storage.js';
 import { findEntry } from '../../src/workspaces/browse.js';
 import { isFile, type FileEntry } from '../../src/workspaces/manifest.js';
 import type { Workspace } from '../../src/workspaces/store.js';
+import { BYTES } from '../http/core/download.js';
 import { operation } from '../http/core/operation.js';
-import { sendDownload } from './download.js';
+import { DOWNLOAD_ERRORS, sendDownload } from './download.js';
 import { pathOf, readNewest, workspaceFileNotFound, workspaceOfPath } from './resource.js';
 
 /** GET /v1/sessions/{session_id}/workspace/content: the bytes of one file, read by their range in a pack. */
@@ -22,18 +23,11 @@ export const workspaceContent = operation<undefined, Workspace>({
     status: 200,
     description: 'The bytes of the file, with a type found from the extension of its name.',
     mediaType: '*/*',
-    schema: { type: 'string', format: 'binary', description: 'Bytes.' },
+    schema: BYTES,
     example: 'the bytes of the file',
     headers: { 'Content-Disposition': '`attachment` with the name of the file.' },
   },
-  errors: [
-    'session_not_found',
-    'workspace_not_found',
-    'workspace_file_not_found',
-    'validation_error',
-    'too_many_requests',
-    'storage_error',
-  ],
+  errors: [...DOWNLOAD_ERRORS],
   resource: workspaceOfPath,
   async handle(call) {
     const { deps, ctx, caller, query } = call;

@@ -1,19 +1,22 @@
 import type { Context } from 'koa';
 import { pipeline, Transform, type Readable } from 'node:stream';
+import { DOWNLOAD_HEADERS, sendContent } from '../http/core/download.js';
+
+/** The errors of a download from a workspace. */
+export const DOWNLOAD_ERRORS = [
+  'session_not_found',
+  'workspace_not_found',
+  'workspace_file_not_found',
+  'validation_error',
+  'too_many_requests',
+  'storage_error',
+] as const;
 
 /** Sends a content of `size` bytes. If it breaks off, the connection is closed: the client sees that it has not got all. */
 export function sendDownload(ctx: Context, content: Readable, size: number): void {
-  ctx.state.isDownload = true;
   ctx.status = 200;
-  ctx.set({
-    'Cache-Control': 'private, no-cache',
-    // Whatever the type of a file, a browser must not run it on this origin.
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Security-Policy': "default-src 'none'; sandbox",
-  });
-  if (ctx.method === 'HEAD') content.destroy();
-  else ctx.body = whole(content, size);
-  ctx.length = size;
+  ctx.set(DOWNLOAD_HEADERS);
+  sendContent(ctx, whole(content, size), size);
 }
 
 /** Passes a content on, and fails at its end if that is too early. */
