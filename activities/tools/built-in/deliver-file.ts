@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { checkedFilename, mimeTypeOf } from '../../../src/files/filename.js';
+import { checkedFilename } from '../../../src/files/filename.js';
 import { storageKey } from '../../../src/files/storage.js';
 import { requireStorage } from '../../../src/files/storage-limit.js';
-import { insertFile, MAX_FILE_BYTES, type NewFile } from '../../../src/files/store.js';
-import { newId } from '../../../src/platform/ids.js';
+import { MAX_FILE_BYTES } from '../../../src/files/store.js';
 import { PATH_PROPERTY } from './workspace/path-input.js';
-import { deliveredEvent, deliveryRefused } from './delivery.js';
+import { deliveredResult, deliveryRefused, newOutput } from './delivery.js';
 import { deliverPath } from './workspace/deliver-path.js';
 import { textResult, type BuiltInTool, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
 
@@ -75,26 +74,10 @@ async function deliver(
     return textResult('The content is larger than 100 MiB. Nothing was delivered.', true);
   await requireStorage(db, turn.projectId, config.maxStoragePerProject, bytes.length);
 
-  const file: NewFile = {
-    id: newId('file'),
-    project_id: turn.projectId,
-    filename,
-    mime_type: mimeTypeOf(filename),
-    size_bytes: bytes.length,
-    origin: 'OUTPUT',
-    session_id: turn.sessionId,
-    storage_key: storageKey('files', turn.projectId, createHash('sha256').update(idempotencyKey).digest('hex')),
-  };
-  await storage.put(file.storage_key, bytes, { contentType: file.mime_type });
-  return {
-    ...textResult(`Delivered ${JSON.stringify(filename)} (${file.mime_type}, ${bytes.length} bytes) as ${file.id}.`),
-    eventsBefore: async () => [deliveredEvent(file)],
-    commit: async (tx) => {
-      await insertFile(tx, file);
-      await requireStorage(tx, turn.projectId, config.maxStoragePerProject);
-    },
-    refused: deliveryRefused,
-  };
+  const key = storageKey('files', turn.projectId, createHash('sha256').update(idempotencyKey).digest('hex'));
+  const file = newOutput(turn, filename, bytes.length, key);
+  await storage.put(key, bytes, { contentType: file.mime_type });
+  return deliveredResult(file, config);
 }
 
 /** Checks the format first, because Buffer.from silently ignores invalid characters. */

@@ -1,11 +1,10 @@
-import { requireStorage } from '../../../../src/files/storage-limit.js';
-import { insertFile, type NewFile } from '../../../../src/files/store.js';
+import type { NewFile } from '../../../../src/files/store.js';
 import { OvertakenError } from '../../../../src/turns/errors.js';
 import { isBelow, OUTPUTS } from '../../../../src/workspaces/layout.js';
 import { deliveryMark, isFile, type Manifest } from '../../../../src/workspaces/manifest.js';
 import type { ScannedTree } from '../../../../src/workspaces/sandbox.js';
 import { commitVersion, type WorkspaceChange } from '../../../../src/workspaces/store.js';
-import { deliveredEvent, deliveryRefused } from '../delivery.js';
+import { deliveredResult } from '../delivery.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../../tool.js';
 import { retryStorage } from './call.js';
 import { newDelivery } from './deliveries.js';
@@ -27,7 +26,13 @@ export function deliverPath(call: ToolCall, deps: ToolDeps, path: string, filena
       retryStorage(call, () => storeFile(call, deps, { path: found.path, name }, sandbox.manifest, scanned)),
     );
     if ('reason' in stored) return fail(`cannot be delivered: ${stored.reason}`);
-    return deliveredResult(call, deps, sandbox.base, stored);
+    const { file, next } = stored;
+    const { base } = sandbox;
+    const { id, sessionId } = call.turn;
+    return deliveredResult(file, deps.config, async (tx) => {
+      if (next !== null && !(await commitVersion(tx, { sessionId, base, cwd: base.cwd, next })))
+        throw new OvertakenError(id);
+    });
   });
 }
 
@@ -52,25 +57,4 @@ async function storeFile(
   await deps.storage.put(key, contentOf(path), { contentType, size });
   if (!isBelow(OUTPUTS, path)) return { file, next: null };
   return { file, next: await storeMark(call, deps, manifest, deliveryMark(path, entry.sha256)) };
-}
-
-function deliveredResult(
-  { turn: { id, sessionId, projectId } }: ToolCall,
-  { config }: ToolDeps,
-  base: WorkspaceChange['base'],
-  { file, next }: StoredFile,
-): ToolResult {
-  return {
-    ...textResult(
-      `Delivered ${JSON.stringify(file.filename)} (${file.mime_type}, ${file.size_bytes} bytes) as ${file.id}.`,
-    ),
-    eventsBefore: () => Promise.resolve([deliveredEvent(file)]),
-    commit: async (tx) => {
-      if (next !== null && !(await commitVersion(tx, { sessionId, base, cwd: base.cwd, next })))
-        throw new OvertakenError(id);
-      await insertFile(tx, file);
-      await requireStorage(tx, projectId, config.maxStoragePerProject);
-    },
-    refused: deliveryRefused,
-  };
 }

@@ -1,11 +1,11 @@
-import { checkedFilename, mimeTypeOf } from '../../../../src/files/filename.js';
+import { checkedFilename } from '../../../../src/files/filename.js';
 import { newStorageKey } from '../../../../src/files/storage.js';
 import { MAX_FILE_BYTES, type NewFile } from '../../../../src/files/store.js';
 import { ServiceError } from '../../../../src/platform/errors.js';
-import { newId } from '../../../../src/platform/ids.js';
 import { isBelow, OUTPUTS } from '../../../../src/workspaces/layout.js';
 import { deliveryMark, isFile, type Entry } from '../../../../src/workspaces/manifest.js';
 import type { ToolCall } from '../../tool.js';
+import { newOutput } from '../delivery.js';
 
 /** Files of the outputs that one call delivers. */
 const MAX_DELIVERIES = 20;
@@ -51,17 +51,7 @@ export function addMarks(before: string[], ...marks: string[]): string[] {
 export function newDelivery({ turn }: ToolCall, name: string, size: number): NewFile | { reason: string } {
   if (size > MAX_FILE_BYTES) return { reason: 'it is larger than 100 MiB' };
   try {
-    const filename = checkedFilename(name);
-    return {
-      id: newId('file'),
-      project_id: turn.projectId,
-      filename,
-      mime_type: mimeTypeOf(filename),
-      size_bytes: size,
-      origin: 'OUTPUT',
-      session_id: turn.sessionId,
-      storage_key: newStorageKey('files', turn.projectId),
-    };
+    return newOutput(turn, checkedFilename(name), size, newStorageKey('files', turn.projectId));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { reason: error.message };
