@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { tokenGateway } from '../support/mcp-server.js';
 import { startOauthPair, type OauthPair } from '../support/oauth-server.js';
 import { RandomKiller } from '../support/random-killer.js';
 import { steps, toolUse } from '../support/scripted-model.js';
@@ -40,17 +41,10 @@ describe('credentials of users while everything is killed', () => {
       env: { PUBLIC_URL: 'http://127.0.0.1:9' },
     });
     system.mcp.options.tools = [{ name: 'read' }];
-    system.mcp.options.gateway = (req, res, body) => {
-      const token = String(req.headers.authorization).replace('Bearer ', '');
-      const login = owners.get(token);
-      if (token !== 'own' && (login === undefined || refused.has(token))) {
-        res.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
-        return true;
-      }
-      const { method, params } = JSON.parse(body === '' ? '{}' : body);
-      if (method === 'tools/call') tokenCalls.push({ login: login!, arguments: params.arguments });
-      return false;
-    };
+    system.mcp.options.gateway = tokenGateway(
+      (token) => token === 'own' || (owners.has(token) && !refused.has(token)),
+      (token, { n }) => tokenCalls.push({ login: owners.get(token)!, arguments: { n: n as number } }),
+    );
     const register = async (name: string, url: string, auth: object): Promise<string> => {
       const { body } = await system.insist('POST', '/v1/mcp-servers', { name, url, auth, credentials: 'user' });
       return body.id as string;

@@ -6,8 +6,11 @@
  * and with room for that many running turns in the project.
  */
 import { parseArgs } from 'node:util';
-import { setTimeout as sleep } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import { shown, timed } from '../../bench/measure.js';
+import { eventually } from '../support/eventually.js';
 import { startFaultSystem } from '../support/fault-system.js';
+import { tokenGateway } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 
 const { values } = parseArgs({
@@ -27,49 +30,28 @@ const { model, mcp, db } = system;
 /** When each user's call reached the server, and whose token it had. */
 const calls: { user: string; token: string; at: number }[] = [];
 mcp.options.tools = [{ name: 'read' }];
-mcp.options.gateway = (req, _res, body) => {
-  const { method, params } = JSON.parse(body === '' ? '{}' : body);
-  const token = String(req.headers.authorization).replace('Bearer ', '');
-  if (method === 'tools/call') calls.push({ user: params.arguments.user, token, at: performance.now() });
-  return false;
-};
+mcp.options.gateway = tokenGateway(
+  () => true,
+  (token, { user }) => calls.push({ user: user as string, token, at: performance.now() }),
+);
 model.on(/^for \w+/, (request, index) =>
   steps([toolUse('mcp__notes__read', { user: request.userText.split(/\s/)[1] })], 'Done.')(request, index),
 );
 model.on(/^look$/, 'Done.');
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const began = performance.now();
-  while (!(await isSo())) {
-    if (performance.now() - began > TIMEOUT_MS) throw new Error(`not within ${TIMEOUT_MS} ms: ${what}`);
-    await sleep(20);
-  }
-}
-async function forAll<T>(items: T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  const left = [...items];
-  const next = async (): Promise<void> => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, next));
-}
+const until = (what: string, isSo: () => Promise<boolean> | boolean): Promise<void> =>
+  eventually(what, isSo, TIMEOUT_MS);
+const limit = pLimit(AT_ONCE);
 const count = async (query: string): Promise<number> => Number((await db.query<[{ count: string }]>(query))[0].count);
 const openWaits = (): Promise<number> => count(`SELECT count(*) FROM authorization_waits WHERE state = 'open'`);
 const openTurns = (): Promise<number> => count('SELECT count(*) FROM open_turns');
-
-function shown(times: number[]): string {
-  const sorted = [...times].sort((a, b) => a - b);
-  const at = (share: number): number => Math.round(sorted[Math.ceil(share * sorted.length) - 1]!);
-  return `${at(0.5)} ms (p95 ${at(0.95)}, worst ${at(1)})`;
-}
 
 const otherKey = await system.newKey('other');
 async function measure(what: string): Promise<void> {
   const times: number[] = [];
   for (let n = 0; n < Number(values.samples); n += 1) {
     const session = await system.session({}, otherKey);
-    const began = performance.now();
-    await system.ended(await system.send(session, 'look', otherKey));
-    times.push(performance.now() - began);
+    times.push(await timed(async () => system.ended(await system.send(session, 'look', otherKey))));
   }
   const metrics = await (await fetch(`${system.workers[0]!.url}/metrics`)).text();
   console.log(`${what}: turns ${shown(times)}; ${metrics.match(/^activity_slots.*$/gm)?.join(', ')}`);
@@ -95,7 +77,7 @@ try {
   await measure('alone');
   await db.query(`UPDATE projects SET max_running_turns = $1 WHERE name = 'demo'`, [USERS]);
   const users = Array.from({ length: USERS }, (_, n) => `user${n}`);
-  await forAll(users, async (user) => {
+  await limit.map(users, async (user) => {
     const session = await system.session({ user, mcp_servers: [mcp_server_id] });
     await system.send(session, `for ${user}`);
   });
@@ -105,16 +87,16 @@ try {
   const first = users.slice(0, SINGLE);
   for (const user of first) {
     await connect(user);
-    await until(`the call of ${user}`, async () => arrived([user]));
+    await until(`the call of ${user}`, () => arrived([user]));
   }
   console.log(`one after the other, stored to sent: ${shown(first.map(latency))}`);
   const rest = users.slice(SINGLE);
-  const began = performance.now();
-  await forAll(rest, connect);
-  await until('all calls', async () => arrived(rest));
-  const took = Math.round(performance.now() - began);
+  const took = await timed(async () => {
+    await limit.map(rest, connect);
+    await until('all calls', () => arrived(rest));
+  });
   console.log(
-    `${rest.length} at once, ${AT_ONCE} requests at a time, in ${took} ms, stored to sent: ${shown(rest.map(latency))}`,
+    `${rest.length} at once, ${AT_ONCE} requests at a time, in ${Math.round(took)} ms, stored to sent: ${shown(rest.map(latency))}`,
   );
   await until('all turns end', async () => (await openTurns()) === 0);
   const wrong = calls.filter(({ user, token }) => token !== `token-of-${user}`).length;

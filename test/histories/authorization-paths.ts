@@ -1,4 +1,5 @@
 import { eventually } from '../support/eventually.js';
+import { tokenGateway } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { confirmation, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { endOf, newSession, SECRET, type Path, type Scene } from './path.js';
@@ -6,11 +7,7 @@ import { endOf, newSession, SECRET, type Path, type Scene } from './path.js';
 /** Starts a turn that calls a server for which its user has no credential, beside a tool that needs none. Resolves when the call waits. */
 async function waitFor(scene: Scene, known: Set<string>): Promise<{ sessionId: string; serverId: string }> {
   const { service, mcp } = scene;
-  mcp.options.gateway = (req, res) => {
-    if (known.has(String(req.headers.authorization).replace('Bearer ', ''))) return false;
-    res.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
-    return true;
-  };
+  mcp.options.gateway = tokenGateway((token) => known.has(token));
   const auth = { type: 'BEARER', token: `own-${SECRET}` };
   const body = { name: 'shop', url: mcp.url, auth, credentials: 'user' };
   const serverId = (await service.api('POST', '/v1/mcp-servers', body)).body.id as string;

@@ -130,6 +130,29 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
   return server;
 }
 
+/**
+ * A gateway of a server that knows its callers by their tokens: it answers 401 to those that it does not accept. `onCall` gets the token
+ * and the arguments of each call of a tool that it lets in.
+ */
+export function tokenGateway(
+  accepts: (token: string) => boolean,
+  onCall: (token: string, args: Record<string, unknown>) => void = () => undefined,
+): NonNullable<McpServerOptions['gateway']> {
+  return (req, res, body) => {
+    const token = String(req.headers.authorization).replace('Bearer ', '');
+    if (!accepts(token)) {
+      res.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+      return true;
+    }
+    const { method, params } = JSON.parse(body === '' ? '{}' : body) as {
+      method?: string;
+      params?: { arguments: Record<string, unknown> };
+    };
+    if (method === 'tools/call') onCall(token, params!.arguments);
+    return false;
+  };
+}
+
 async function readAll(req: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of req) chunks.push(chunk as Buffer);

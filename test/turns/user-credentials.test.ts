@@ -5,7 +5,7 @@ import { sampleOf } from '../support/metrics.js';
 import { eventually } from '../support/eventually.js';
 import { startOauthPair, type OauthPair } from '../support/oauth-server.js';
 import { expectNoSecrets } from '../support/secrets.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
+import { startMcpServer, tokenGateway, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
@@ -23,16 +23,10 @@ interface TokenServer {
 async function startTokenServer(): Promise<TokenServer> {
   const server: Omit<TokenServer, 'mcp'> = { accepted: new Set(['own']), calls: [] };
   const mcp = await startMcpServer({ tools: [{ name: 'read' }, { name: 'write' }] });
-  mcp.options.gateway = (req, res, body) => {
-    const token = String(req.headers.authorization).replace('Bearer ', '');
-    if (!server.accepted.has(token)) {
-      res.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
-      return true;
-    }
-    const message = JSON.parse(body === '' ? '{}' : body) as { method?: string; params?: { arguments: { n: number } } };
-    if (message.method === 'tools/call') server.calls.push({ n: message.params!.arguments.n, token });
-    return false;
-  };
+  mcp.options.gateway = tokenGateway(
+    (token) => server.accepted.has(token),
+    (token, { n }) => server.calls.push({ n: n as number, token }),
+  );
   return { mcp, ...server };
 }
 
