@@ -1,14 +1,10 @@
-import { TextAreaField } from '../parts/fields.js';
+import { JsonField } from '../parts/json-field.js';
 
-const EXAMPLE = JSON.stringify(
-  {
-    type: 'object',
-    properties: { order: { type: 'string' }, late: { type: 'boolean' }, reason: { type: 'string' } },
-    required: ['order', 'late'],
-  },
-  null,
-  2,
-);
+const EXAMPLE = {
+  type: 'object',
+  properties: { order: { type: 'string' }, late: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['order', 'late'],
+};
 
 interface Props {
   json: string;
@@ -22,23 +18,17 @@ export function OutputPicker({ json, onChange }: Props) {
       <summary class="button quiet">Output{json !== '' && ' (1)'}</summary>
       <fieldset>
         <legend>The answer as a value</legend>
-        <TextAreaField
+        <JsonField
           label="JSON Schema of the answer"
           hint="An object. The turn ends with a value of this schema."
-          class="code"
-          rows={8}
-          spellcheck={false}
           value={json}
+          example={EXAMPLE}
           onChange={onChange}
-        />
-        <div class="actions">
-          <button type="button" onClick={() => onChange(EXAMPLE)}>
-            Insert an example
-          </button>
+        >
           <button type="button" class="quiet" disabled={json === ''} onClick={() => onChange('')}>
             Clear
           </button>
-        </div>
+        </JsonField>
       </fieldset>
     </details>
   );

@@ -1,16 +1,12 @@
-import { TextAreaField } from '../parts/fields.js';
+import { JsonField } from '../parts/json-field.js';
 
-const EXAMPLE = JSON.stringify(
-  [
-    {
-      name: 'look_up_order',
-      description: 'Finds an order by its number.',
-      input_schema: { type: 'object', properties: { number: { type: 'string' } }, required: ['number'] },
-    },
-  ],
-  null,
-  2,
-);
+const EXAMPLE = [
+  {
+    name: 'look_up_order',
+    description: 'Finds an order by its number.',
+    input_schema: { type: 'object', properties: { number: { type: 'string' } }, required: ['number'] },
+  },
+];
 
 interface Props {
   json: string;
@@ -23,20 +19,13 @@ export function CustomToolsField({ json, onChange }: Props) {
     <details>
       <summary>Custom tools</summary>
       <div class="form">
-        <TextAreaField
+        <JsonField
           label="Tools as JSON"
           hint="An array of name, description and input_schema. You run them: a call waits in the conversation for your result."
-          class="code"
-          rows={8}
-          spellcheck={false}
           value={json}
+          example={EXAMPLE}
           onChange={onChange}
         />
-        <div class="actions">
-          <button type="button" onClick={() => onChange(EXAMPLE)}>
-            Insert an example
-          </button>
-        </div>
       </div>
     </details>
   );
