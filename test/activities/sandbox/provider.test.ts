@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -213,18 +214,21 @@ describe('contents of mounts on the disk of a worker', () => {
       fails = false;
       (await mounts.hold([mount], signal)).release();
       expect(mounts.bytes).to.equal(1);
-      const slow: Mount = {
-        ...mount,
-        id: 'slow',
-        contents: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) }),
+      const reads = new EventEmitter();
+      const next = async (): Promise<never> => {
+        reads.emit('read');
+        return await new Promise(() => undefined);
       };
+      const slow: Mount = { ...mount, id: 'slow', contents: () => ({ [Symbol.asyncIterator]: () => ({ next }) }) };
       const stop = new AbortController();
+      const read = once(reads, 'read');
       const waits = mounts.hold([slow], stop.signal).catch((error: Error) => error.message);
+      // Its folder is made before its contents are read.
+      await read;
       stop.abort(new Error('cancelled'));
       expect(await waits).to.equal('cancelled');
     } finally {
-      // What was cancelled may just begin to write.
-      rmSync(folder, { recursive: true, maxRetries: 10 });
+      rmSync(folder, { recursive: true });
     }
   });
 });
