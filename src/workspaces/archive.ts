@@ -114,12 +114,15 @@ export class WorkspaceArchive {
 
 /**
  * The name in the archive. For Windows a backslash ends the name of a folder, and `C:` names a drive: both could lead out of the
- * folder in which the archive is unpacked, so they are percent-encoded.
+ * folder in which the archive is unpacked, so they are percent-encoded. So is the `%` of a name that looks encoded already: no two
+ * entries have the same name.
  */
 function zipPath({ kind, path }: Entry, above: number): string {
   const name = path
     .slice(above)
+    .replaceAll(/%(?=(?:25)*5C)/g, '%25')
     .replaceAll('\\', '%5C')
+    .replace(/^([a-z])%(?=(?:25)*3A)/i, '$1%25')
     .replace(/^([a-z]):/i, '$1%3A');
   return kind === 'directory' ? `${name}/` : name;
 }

@@ -64,6 +64,25 @@ describe('the archive of a workspace', () => {
     expect(names.toSorted()).to.deep.equal(['..%5C..%5Cevil', '...', 'C%3A%5Cevil']);
   });
 
+  it('the archive of a workspace has a name of its own for each entry, also for one that looks encoded already', async () => {
+    const parts = ['\\', '%5C', '%255C', '%25255C', '%', '%25', '%3A', '%253A', 'a', '25', '5C'];
+    const names = parts.flatMap((one) => parts.map((other) => `C${one}${other}`));
+    const drives = ['C:', 'C%3A', 'C%253A', 'C%25253A', 'c:', '50% off', '100%25'];
+    const tree = Object.fromEntries([...new Set([...names, ...drives])].map((name) => [`/workspace/${name}`, name]));
+    const found = await readZip(await archiveOf(await store(tree), '/workspace'));
+    expect(Object.keys(found)).to.have.length(Object.keys(tree).length);
+    // Decoded, each is the name that it had.
+    for (const [name, { content }] of Object.entries(found)) {
+      const decoded = name
+        .replace(/^([a-z])%3A/i, '$1:')
+        .replace(/^([a-z])%25(?=(?:25)*3A)/i, '$1%')
+        .replaceAll('%5C', '\\')
+        .replaceAll(/%25(?=(?:25)*5C)/g, '%');
+      expect(decoded).to.equal(String(content));
+    }
+    expect(Object.keys(found)).to.include.members(['50% off', '100%25', 'C%255C%', 'C%3A']);
+  });
+
   it('the archive of a workspace is an archive too where the folder is empty', async () => {
     expect(await readZip(await archiveOf(EMPTY_MANIFEST, '/workspace'))).to.deep.equal({});
   });
