@@ -12,7 +12,7 @@ import type { ToolResult } from './tool.js';
 /** Bytes of a result's text in `agent.tool_result` (contract.md §3). */
 const MAX_EVENT_BYTES = 16 * 1024;
 /** The model gets a preview of a longer result; the full text is in the file storage. */
-const MAX_WHOLE_BYTES = 48 * 1024;
+export const MAX_WHOLE_BYTES = 48 * 1024;
 const PREVIEW_BYTES = 16 * 1024;
 
 /**

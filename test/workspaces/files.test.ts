@@ -70,7 +70,7 @@ describe('the file tools of a workspace', () => {
     expect(denied.content).to.match(/Read-only|denied/);
   });
 
-  it('show at most 46 KiB of a text, in whole lines, and cut a longer line', async () => {
+  it('show at most 48 KiB of a text, in whole lines, and cut a longer line', async () => {
     const id = await session();
     await bash(id, `seq 1 100000 > n; head -c 100000 /dev/zero | tr '\\0' x > long; printf '\\nend' >> long`);
     const [lines, long] = await results(id, [

@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { TextDecoder } from 'node:util';
 import { mimeTypeOf } from '../../../../src/files/filename.js';
 import { nativeBlock } from '../../../../src/files/native-block.js';
 import { storageKey } from '../../../../src/files/storage.js';
 import { truncateUtf8 } from '../../../../src/platform/text.js';
 import { MIB } from '../../../../src/platform/units.js';
 import type { ResultBlock } from '../../../../src/models/content.js';
+import { MAX_WHOLE_BYTES } from '../../store-call.js';
 import type { BuiltInTool, ToolCall, ToolDeps } from '../../tool.js';
 import { callInWorkspace, retryStorage, type Ran } from './call.js';
 import { readPath } from './file-commands.js';
+import { LineWindow } from './line-window.js';
 import { isUsablePath, PATH_PROPERTY, wrongPath } from './path-input.js';
 
-/** Less than the limit for results in store-call, so that a result is never shortened. */
-const SHOWN_BYTES = 46 * 1024;
 const MAX_MEDIA_BYTES = 20 * MIB;
 
 interface Input {
@@ -104,78 +103,15 @@ class Collected {
   }
 }
 
-/** Takes the lines of a window out of a text of any size, and counts all of them. */
-class LineWindow {
-  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  readonly #shown: string[] = [];
-  readonly #first: number;
-  readonly #last: number;
-  /** Lines so far. */
-  #count = 0;
-  /** The begin of the next one. */
-  #rest = '';
-  #room = SHOWN_BYTES;
-  #isCut = false;
-  #isText = true;
-
-  constructor([first, last]: [number, number]) {
-    this.#first = Math.max(1, first);
-    this.#last = last < 1 ? Infinity : last;
-  }
-
-  add(chunk: Buffer): void {
-    if (chunk.includes(0)) this.#isText = false;
-    this.#decode(chunk, true);
-  }
-
-  /** The lines, with a note where there are others; null for what is no text. */
-  text(): string | null {
-    this.#decode(Buffer.alloc(0), false);
-    if (!this.#isText) return null;
-    const end = this.#rest === '' ? '\n' : '';
-    if (this.#rest !== '') this.#take(this.#rest);
-    if (this.#count === 0) return '(The file is empty.)';
-    const last = this.#first + this.#shown.length - 1;
-    if (this.#shown.length === 0) return `[The file has ${this.#count} lines; none of them is in this range.]`;
-    if (this.#shown.length === this.#count && !this.#isCut) return this.#shown.join('\n') + end;
-    return [...this.#shown, `[lines ${this.#first}-${last} of ${this.#count}]`].join('\n');
-  }
-
-  #decode(chunk: Buffer, stream: boolean): void {
-    if (!this.#isText) return;
-    try {
-      const lines = (this.#rest + this.#decoder.decode(chunk, { stream })).split('\n');
-      this.#rest = lines.pop()!;
-      for (const line of lines) this.#take(line);
-      // The end of a line that is too long is not shown.
-      if (this.#rest.length > 2 * SHOWN_BYTES) this.#rest = this.#rest.slice(0, SHOWN_BYTES + 1);
-    } catch {
-      this.#isText = false;
-    }
-  }
-
-  #take(line: string): void {
-    this.#count += 1;
-    if (this.#count < this.#first || this.#count > this.#last || this.#isCut) return;
-    const bytes = Buffer.byteLength(line) + 1;
-    if (bytes <= this.#room) {
-      this.#shown.push(line);
-      this.#room -= bytes;
-      return;
-    }
-    this.#isCut = true;
-    // Whole lines, but for one that is too long alone.
-    if (this.#shown.length === 0) this.#shown.push(truncateUtf8(line, this.#room));
-  }
-}
-
 /** The entries of a folder, one a line. Control characters in a name are shown as `?`: a name has one line. */
 function folderText(names: Buffer): string {
   const entries = names.toString('utf8').split('\0').slice(0, -1);
   if (entries.length === 0) return '(The folder is empty.)';
   const lines = entries.map((name) => name.replace(/\p{Cc}/gu, '?')).sort();
   const text = lines.join('\n');
-  if (Buffer.byteLength(text) <= SHOWN_BYTES) return text;
-  const shown = truncateUtf8(text, SHOWN_BYTES).split('\n').slice(0, -1);
-  return [...shown, `[${shown.length} of ${lines.length} entries]`].join('\n');
+  if (Buffer.byteLength(text) <= MAX_WHOLE_BYTES) return text;
+  const note = (shown: number): string => `[${shown} of ${lines.length} entries]`;
+  const room = MAX_WHOLE_BYTES - note(lines.length).length;
+  const shown = truncateUtf8(text, room).split('\n').slice(0, -1);
+  return [...shown, note(shown.length)].join('\n');
 }
