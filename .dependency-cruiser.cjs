@@ -11,7 +11,7 @@ const ROOMS = {
   projects: ['platform', 'db'],
   files: ['platform', 'models', 'db'],
   skills: ['platform', 'db', 'files'],
-  mcp: ['platform', 'network', 'forms', 'db'],
+  mcp: ['platform', 'network', 'forms', 'models', 'db'],
   temporal: ['platform', 'db'],
   webhooks: ['platform', 'network', 'db', 'temporal'],
   events: ['platform', 'db', 'webhooks'],

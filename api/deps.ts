@@ -12,6 +12,7 @@ import { createReadiness, type Readiness } from '../src/platform/readiness.js';
 import { createMcpNetwork, type GuardedNetwork } from '../src/network/network.js';
 import { findStates } from '../src/mcp/oauth/store.js';
 import { Probes } from '../src/mcp/probes.js';
+import { ToolTrials } from '../src/mcp/tool-trials.js';
 import { MemoryShare } from '../src/platform/byte-budget.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
@@ -34,6 +35,7 @@ export interface ApiDeps extends TurnServices {
   /** The network for MCP servers: it connects to checked addresses only. */
   mcpNetwork: GuardedNetwork;
   probes: Probes;
+  toolTrials: ToolTrials;
   oauth: OauthAccess;
   /** Finds the states of OAuth authorizations that have begun. */
   oauthStates: BatchLookup<true>;
@@ -74,6 +76,7 @@ export async function openDeps(
   const backgroundPool = await openWhenReachable(() => openBackgroundPool(config.databaseUrl, 'api'), log);
   const turns = openTurnServices(config, { db, backgroundPool, models, log }, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
+  const mcpBudget = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
   const keyUse = new KeyUse(db, log);
   const storage = await openStorage(config);
   const deps = {
@@ -83,7 +86,8 @@ export async function openDeps(
     storage,
     models,
     mcpNetwork,
-    probes: new Probes(mcpNetwork, new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2))),
+    probes: new Probes(mcpNetwork, mcpBudget),
+    toolTrials: new ToolTrials(mcpNetwork, mcpBudget),
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     oauthStates: new BatchLookup((states) => findStates(db, states)),
     keyLookup: createKeyLookup(db, keyUse),

@@ -22,6 +22,8 @@ import { putUserCredential } from './mcp-servers/credentials/put.js';
 import { authorizeSession } from './sessions/authorize.js';
 import { deleteMcpServer } from './mcp-servers/delete.js';
 import { getMcpServer } from './mcp-servers/get.js';
+import { callMcpTool } from './mcp-servers/call-tool.js';
+import { listMcpServerTools } from './mcp-servers/list-tools.js';
 import { listMcpServers } from './mcp-servers/list.js';
 import { probeMcpServer } from './mcp-servers/probe.js';
 import { registerMcpServer } from './mcp-servers/register.js';
@@ -94,6 +96,8 @@ export const routes: Route[] = [
   ['GET',    '/v1/mcp-servers/oauth/callback',                            null,                UNLIMITED, mcpOauthCallback,             null],
   ['POST',   '/v1/mcp-servers/{mcp_server_id}/accept-tools',              'mcp_servers:write', LIMITED,   acceptMcpTools,               null],
   ['GET',    '/v1/mcp-servers/{mcp_server_id}/changed-tools/{tool_name}', 'mcp_servers:read',  UNLIMITED, getChangedMcpTool,            null],
+  ['GET',    '/v1/mcp-servers/{mcp_server_id}/tools',                     'mcp_servers:read',  UNLIMITED, listMcpServerTools,           null],
+  ['POST',   '/v1/mcp-servers/{mcp_server_id}/tools/{tool_name}/call',    'mcp_servers:write', LIMITED,   callMcpTool,                  null],
   ['DELETE', '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:write', LIMITED,   deleteMcpServer,              null],
   ['POST',   '/v1/credentials',                                           'mcp_servers:write', LIMITED,   putUserCredential,            null],
   ['GET',    '/v1/credentials',                                           'mcp_servers:read',  UNLIMITED, listUserCredentials,          null],

@@ -15,6 +15,8 @@ interface Operation {
   parameters: { in: string; name: string; required?: boolean; description?: string; schema: object }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>;
+  /** False: a request without an answer may have had its effect, and is not sent again by itself. */
+  'x-repeatable'?: false;
 }
 
 export type PathsOfDocument = Record<string, Record<string, Operation>>;
@@ -87,6 +89,7 @@ function methodOf(method: string, path: string, operation: Operation, schemas: S
     ...(isList || filters.length > 0 ? ['query'] : []),
     ...(body ? ['json: body'] : []),
     ...(isUpload ? ['...uploadBody(source)'] : []),
+    ...(operation['x-repeatable'] === false ? ['repeatable: false'] : []),
   ];
   const sent = outgoing.length === 0 ? 'options' : `{ ${outgoing.join(', ')}, ...options }`;
   const verb = send === 'create' ? '' : `'${method}', `;

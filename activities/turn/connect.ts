@@ -6,7 +6,7 @@ import { recordTurnServers } from '../../src/steps/servers.js';
 import { connectServers, skipServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity } from './run-activity.js';
-import { isAllowed, isHeldBack } from '../tools/mcp/names.js';
+import { toolStatus } from '../../src/mcp/tool-status.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** Limit for the tool names in one `agent.mcp_error`, in characters. */
@@ -48,12 +48,12 @@ async function record(deps: ActivityDeps, turnId: string, servers: ConnectedServ
 /** Names of the tools that the allow-list permits and that are not held back; null if these are all tools. */
 function namesOffered(server: McpServerRow): string[] | null {
   const names = server.tool_list.map(({ name }) => name);
-  const offered = names.filter((name) => isAllowed(server, name) && !isHeldBack(server, name));
+  const offered = names.filter((name) => toolStatus(server, name) === 'offered');
   return offered.length === names.length ? null : offered;
 }
 
 function heldBackMessage(server: McpServerRow): string | null {
-  const names = server.changed_tools.map(({ name }) => name).filter((name) => isAllowed(server, name));
+  const names = server.changed_tools.map(({ name }) => name).filter((name) => toolStatus(server, name) === 'held_back');
   if (names.length === 0) return null;
   const list = names.join(', ');
   const shown = list.length > MAX_LIST_LENGTH ? `${list.slice(0, MAX_LIST_LENGTH)}…` : list;

@@ -2,7 +2,22 @@ import { described, objectSchema, orNull } from '../../src/platform/object-schem
 import { anyObject, text } from '../../src/platform/schema-fields.js';
 import { presented } from '../http/core/presenter.js';
 
-const inputSchema = { $id: 'McpToolInputSchema', description: 'JSON Schema of a tool’s input.', ...anyObject } as const;
+export const inputSchema = {
+  $id: 'McpToolInputSchema',
+  description: 'JSON Schema of a tool’s input.',
+  ...anyObject,
+} as const;
+
+export const toolAnnotations = {
+  $id: 'McpToolAnnotations',
+  description: 'What the server says about the effects of the tool; absent if it says nothing.',
+  type: 'object',
+  properties: {
+    readOnlyHint: { const: true, description: 'Present if the tool changes nothing.' },
+    idempotentHint: { const: true, description: 'Present if repeated calls have no further effect.' },
+  },
+  additionalProperties: false,
+} as const;
 
 const shownTool = {
   $id: 'McpToolVersion',
@@ -13,16 +28,7 @@ const shownTool = {
       input_schema: orNull(inputSchema, 'JSON Schema of its input; null if it is too large to show.'),
     },
     {
-      annotations: {
-        $id: 'McpToolAnnotations',
-        description: 'What the server says about the effects of the tool; absent if it says nothing.',
-        type: 'object',
-        properties: {
-          readOnlyHint: { const: true, description: 'Present if the tool changes nothing.' },
-          idempotentHint: { const: true, description: 'Present if repeated calls have no further effect.' },
-        },
-        additionalProperties: false,
-      },
+      annotations: toolAnnotations,
     },
   ),
 } as const;

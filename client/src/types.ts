@@ -10,6 +10,9 @@ type OrUndefined<Details> = Details extends null ? undefined : Details;
 
 export type Skill = Schemas['Skill'];
 export type McpServer = Schemas['McpServer'];
+/** A tool of an MCP server with the schema of its input. */
+export type McpServerTool = Schemas['McpServerTool'];
+export type McpToolResult = Schemas['McpToolResult'];
 /** A tool of a server with pinned tools that is held back until it is accepted. */
 export type ChangedMcpTool = Schemas['ChangedMcpTool'];
 /** The credential of a user for an MCP server, without its secret. */
@@ -81,6 +84,7 @@ export type CustomToolResult = Omit<Extract<Answer, { type: 'user.custom_tool_re
 export type NewMessage = Schemas['NewMessage'];
 export type NewMcpServer = Schemas['NewMcpServer'];
 export type McpServerChange = Schemas['McpServerChange'];
+export type NewMcpToolCall = Schemas['NewMcpToolCall'];
 export type AcceptedMcpTools = Schemas['AcceptedMcpTools'];
 export type NewCredential = Schemas['NewCredential'];
 export type SessionAuthorizationRequest = Schemas['SessionAuthorizationRequest'];

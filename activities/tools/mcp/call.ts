@@ -4,15 +4,15 @@ import type { McpConnection } from '../../../src/mcp/client.js';
 import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-body.js';
-import { HttpStatusError } from '../../../src/mcp/transport/errors.js';
-import { answerLost, failureReason, neverReached, refusedCredential } from '../../../src/mcp/reasons.js';
-import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
+import { lostCallText, mayHaveRunAfter, protocolErrorText } from '../../../src/mcp/call-failure.js';
+import { answerLost, failureReason, refusedCredential } from '../../../src/mcp/reasons.js';
+import { refusalOf } from '../../../src/mcp/tool-status.js';
+import type { QuestionHandler } from '../../../src/mcp/questions.js';
 import { recordServerState } from '../../../src/mcp/store.js';
 import { recordRefusal, recordUse } from '../../../src/mcp/user-credentials.js';
 import { ignored } from '../../../src/platform/ignored.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ConnectTarget } from './connections.js';
-import { isAllowed, isHeldBack } from './names.js';
 import { mcpResult } from './result.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { hasMcpError } from '../../../src/events/store.js';
@@ -26,8 +26,6 @@ export interface McpToolCall extends ToolCall {
 }
 
 export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
-
-const MAX_ERROR_LENGTH = 4000;
 
 /** The server did not take the credential of the session's user, and has not run the call (contract.md §18). */
 export class CredentialRefusedError extends Error {
@@ -81,13 +79,8 @@ export async function sendCall<T>(
   deps: ToolDeps,
   route: CallRoute<T>,
 ): Promise<T | ToolResult> {
-  if (!isAllowed(server, toolName)) {
-    return textResult(`The tool ${toolName} of the MCP server ${server.name} is not allowed.`, true);
-  }
-  if (isHeldBack(server, toolName)) {
-    const text = `The tool ${toolName} of the MCP server ${server.name} has changed and is held back until a person accepts it.`;
-    return textResult(text, true);
-  }
+  const refusal = refusalOf(server, toolName);
+  if (refusal !== null) return textResult(refusal, true);
   const state: SendState = { sent: false, mayHaveRun: call.wasSent };
   const share = {
     budget: deps.budget,
@@ -117,7 +110,10 @@ export async function sendCall<T>(
       return route.read(answer, cleaner);
     });
   } catch (error) {
-    if (error instanceof McpError) return refused(error, server.name, toolName, deps.mcp.cleanerOf(server));
+    if (error instanceof McpError) {
+      const called = { serverName: server.name, toolName };
+      return textResult(protocolErrorText(error, called, deps.mcp.cleanerOf(server)), true);
+    }
     call.signal.throwIfAborted();
     const reason = server.user_credential == null ? null : refusedCredential(error);
     if (reason !== null) {
@@ -171,18 +167,6 @@ function inOwnSession(onQuestion: QuestionHandler): CallRoute<unknown>['send'] {
   };
 }
 
-/** The server answered with a protocol error, so the outcome is known. */
-function refused(error: McpError, serverName: string, toolName: string, cleaner: Cleaner): ToolResult {
-  const addresses = addressesToOpen(error, cleaner);
-  if (addresses !== null) {
-    return textResult(`The MCP server ${serverName} did not run ${toolName}: ${addresses}`, true);
-  }
-  return textResult(
-    `The MCP server ${serverName} answered the call of ${toolName} with an error: ${cleaner.cleanStart(error.message, MAX_ERROR_LENGTH)}`,
-    true,
-  );
-}
-
 /** The server was unreachable or the connection was lost. Adds `agent.mcp_error` for clients before the result. */
 function failed(
   error: unknown,
@@ -192,7 +176,6 @@ function failed(
   toolName: string,
 ): ToolResult {
   const reason = failureReason(error);
-  const text = `The call of ${toolName} on the MCP server ${server.name} failed: ${reason}.`;
   const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
   const event: NewEvent = { type: 'agent.mcp_error', data: { mcp_server_id: server.id, name: server.name, message } };
   const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
@@ -200,14 +183,6 @@ function failed(
     eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [event]),
     ...(!sent && server.user_credential === undefined && { commit: (tx) => recordServerState(tx, server.id, message) }),
   };
-  if (!mayHaveRunBefore && (!sent || !mayHaveRun(error)))
-    return { ...textResult(`${text} It was not carried out.`, true), ...stored };
-  const warning = 'Its outcome is unknown: it may have been carried out. Check before calling it again.';
-  return { ...textResult(`${text} ${warning}`, true), ...stored };
-}
-
-/** False only if the server refused the request, or it was never sent. Otherwise the tool may have run. */
-function mayHaveRun(error: unknown): boolean {
-  if (error instanceof HttpStatusError) return error.status < 300 || error.status >= 500 || error.status === 408;
-  return !neverReached(error);
+  const mayHaveRun = mayHaveRunBefore || (sent && mayHaveRunAfter(error));
+  return { ...textResult(lostCallText(error, { serverName: server.name, toolName }, mayHaveRun), true), ...stored };
 }

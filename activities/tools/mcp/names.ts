@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../../src/models/request.js';
-import type { McpServerRow, McpTool } from '../../../src/db/entities/mcp-servers.js';
+import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
 
 /** A tool of an MCP server under its full name, `mcp__<server>__<tool>`. */
 export interface McpServerTool extends ToolDefinition {
@@ -50,13 +50,4 @@ export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
 /** `mcp__<server>__<tool>`. Server names have no underscore, so the name can be split again. */
 function mcpToolName(serverName: string, toolName: string): string {
   return `mcp__${serverName}__${toolName}`;
-}
-
-export function isAllowed({ allowed_tools }: Pick<McpServerRow, 'allowed_tools'>, toolName: string): boolean {
-  return allowed_tools === null || allowed_tools.includes(toolName);
-}
-
-/** True when a person has to accept the tool first, because it is new or has changed. */
-export function isHeldBack({ changed_tools }: Pick<McpServerRow, 'changed_tools'>, toolName: string): boolean {
-  return changed_tools.some(({ name }) => name === toolName);
 }

@@ -1,134 +1,40 @@
 import { createHash } from 'node:crypto';
-import type { Cleaner } from '../../../src/mcp/cleaner.js';
-import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../../../src/models/image-type.js';
-import { asJsonObject, type JsonObject } from '../../../src/platform/json-object.js';
 import { storageKey } from '../../../src/files/storage.js';
-import { structuredText } from './structured-text.js';
-import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
+import type { Cleaner } from '../../../src/mcp/cleaner.js';
+import { readToolAnswer } from '../../../src/mcp/tool-answer.js';
 import type { ResultBlock } from '../../../src/models/content.js';
+import type { JsonObject } from '../../../src/platform/json-object.js';
+import type { ToolCall, ToolDeps, ToolResult } from '../tool.js';
 
-const MAX_PARTS = 1000;
-/** Values of `isError` that servers send for true. */
-const IS_TRUE: ReadonlySet<unknown> = new Set([true, 'true', 1]);
-/** Images of a result that are stored. A request shows at most 20. */
-const MAX_IMAGES = 100;
-const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
+type ImageBlock = Extract<ResultBlock, { type: 'image' }>;
 
 /**
- * Converts a tool's answer to blocks for the model, in the same order. Text is kept, supported images go to the file
- * storage, and a line of text describes everything else, so that nothing is dropped silently.
+ * Converts a tool's answer to blocks for the model. Its images go to the file storage.
  * @throws the signal's reason when `call.signal` aborts
  */
-export async function mcpResult(
+export function mcpResult(
   answer: JsonObject,
   call: Pick<ToolCall, 'toolUseId' | 'signal'> & { turn: { id: string } },
   { storage, log }: Pick<ToolDeps, 'storage' | 'log'>,
   cleaner: Cleaner,
 ): Promise<ToolResult> {
-  const parts = partsOf(answer.content);
-  const blocks: ResultBlock[] = [];
-  let images = 0;
-  let leftOutImages = 0;
-
-  const addText = async (text: string): Promise<void> => {
-    const cleaned = await cleaner.cleanLong(text);
-    if (cleaned.trim() !== '') blocks.push({ type: 'text', text: cleaned });
-  };
-  const addBytes = async (kind: string, data: unknown, mimeType: unknown, label: string): Promise<void> => {
-    if (images === MAX_IMAGES) {
-      leftOutImages += 1;
-      return;
-    }
-    const image = modelImage(data);
-    if (image === null) return addText(notShown(kind, data, mimeType, label));
-    const storage_key = storageKey('results', call.turn.id, `${hashOf(call.toolUseId)}-${images}`);
-    images += 1;
-    try {
-      await storage.put(storage_key, image.bytes, { contentType: image.mediaType, size: image.bytes.length });
-      blocks.push({ type: 'image', media_type: image.mediaType, storage_key });
-    } catch (err) {
-      // The tool has run. Losing the whole result because of one image would be worse.
-      log.warn({ err, turn_id: call.turn.id }, 'an image of a tool result could not be stored');
-      await addText(`[${kind}${label}: lost, the file storage was unavailable]`);
-    }
-  };
-
-  for (const part of parts.slice(0, MAX_PARTS)) {
-    call.signal.throwIfAborted();
-    const { text, data, mimeType, resource } = part;
-    const type = typeOf(part);
-    if (type === 'text') await addText(string(text));
-    else if (type === 'image') await addBytes('image', data, mimeType, '');
-    else if (type === 'resource') {
-      const { uri, text: content, blob, mimeType: kind } = asJsonObject(resource);
-      if (typeof content === 'string') await addText(`[resource ${string(uri)}${inParentheses(kind)}]\n${content}`);
-      else await addBytes('resource', blob, kind, ` ${string(uri)}`);
-    } else if (type === 'resource_link') await addText(linkText(part));
-    else if (type === 'audio') await addText(notShown('audio', data, mimeType, ''));
-    else await addText(`[content of a kind that cannot be shown: ${string(type) || 'unnamed'}]`);
-  }
-  const leftOut = [
-    ...(parts.length > MAX_PARTS ? [`${parts.length - MAX_PARTS} more parts (a result may have ${MAX_PARTS})`] : []),
-    ...(leftOutImages > 0 ? [`${leftOutImages} more images or files (a result may have ${MAX_IMAGES} images)`] : []),
-  ];
-  if (leftOut.length > 0) await addText(`[left out: ${leftOut.join(', ')}]`);
-  const structured = structuredText(answer.structuredContent, textsOf(parts));
-  if (structured !== null) await addText(structured);
-  if (blocks.length === 0) await addText('[The tool returned no content.]');
-  return { content: blocks, isError: IS_TRUE.has(answer.isError) };
-}
-
-/** Decodes a base64 image; null if the model's API does not accept it. */
-export function modelImage(base64: unknown): { bytes: Buffer; mediaType: ImageType } | null {
-  if (typeof base64 !== 'string' || base64.length > MAX_BASE64_LENGTH) return null;
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64) || base64.length % 4 !== 0) return null;
-  const bytes = Buffer.from(base64, 'base64');
-  const mediaType = imageTypeOf(bytes);
-  return mediaType === null ? null : { bytes, mediaType };
-}
-
-/** Some servers send one part without its list, or texts instead of parts. */
-function partsOf(content: unknown): JsonObject[] {
-  const parts: unknown[] = Array.isArray(content) ? content : [content ?? []].flat();
-  return parts.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : asJsonObject(part)));
-}
-
-function typeOf({ type, text }: JsonObject): unknown {
-  return type === undefined && typeof text === 'string' ? 'text' : type;
-}
-
-function textsOf(parts: readonly JsonObject[]): string[] {
-  return parts
-    .slice(0, MAX_PARTS)
-    .map(shownText)
-    .filter((text) => typeof text === 'string');
-}
-
-function shownText(part: JsonObject): unknown {
-  if (typeOf(part) === 'resource') return asJsonObject(part.resource).text;
-  return typeOf(part) === 'text' ? part.text : undefined;
-}
-
-function linkText({ uri, name, title, description, mimeType, size }: JsonObject): string {
-  const label = [string(title) || string(name), `<${string(uri)}>`].filter((word) => word !== '').join(' ');
-  const facts = [string(mimeType), typeof size === 'number' ? `${size} bytes` : ''].filter((fact) => fact !== '');
-  const note = string(description) === '' ? '' : `: ${string(description)}`;
-  return `[link to a resource ${label}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}${note}]`;
-}
-
-function notShown(kind: string, data: unknown, mimeType: unknown, label: string): string {
-  const bytes = typeof data === 'string' ? `, about ${Math.floor((data.length * 3) / 4)} bytes` : '';
-  return `[${kind}${label}${inParentheses(mimeType)}${bytes}: cannot be shown to you]`;
-}
-
-function inParentheses(mimeType: unknown): string {
-  return typeof mimeType === 'string' && mimeType !== '' ? ` (${mimeType})` : '';
+  return readToolAnswer<ImageBlock>(answer, {
+    cleaner,
+    signal: call.signal,
+    keepImage: async ({ bytes, mediaType }, index) => {
+      const storage_key = storageKey('results', call.turn.id, `${hashOf(call.toolUseId)}-${index}`);
+      try {
+        await storage.put(storage_key, bytes, { contentType: mediaType, size: bytes.length });
+        return { type: 'image', media_type: mediaType, storage_key };
+      } catch (err) {
+        // The tool has run. Losing the whole result because of one image would be worse.
+        log.warn({ err, turn_id: call.turn.id }, 'an image of a tool result could not be stored');
+        return 'lost, the file storage was unavailable';
+      }
+    },
+  });
 }
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
-}
-
-function string(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

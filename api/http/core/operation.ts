@@ -67,6 +67,8 @@ export interface Operation<Body = any, Resource = any> {
   /** Id of the operation whose rate limit this one shares; if absent, it has its own. */
   rateLimit?: string;
   idempotent?: true;
+  /** False: a request without an answer may have had its effect, and must not be sent again by itself. */
+  repeatable?: false;
   /** Additional request headers of this operation, for the OpenAPI document. */
   headers?: Record<string, string>;
   /** Requests that the service sends because of this operation, as OpenAPI's callbacks. */

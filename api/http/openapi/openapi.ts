@@ -68,6 +68,7 @@ function operationOf(route: Route, components: Components, responses: JsonSchema
     description: `${operation.description}\n\n${needed}${orToken}`,
     security: permission === null ? [] : [{ apiKey: [permission] }],
     tags: [tagOf(route)],
+    ...(operation.repeatable === false && { 'x-repeatable': false }),
     parameters: parametersOf(route).map((one) => components.ofRequest(one)),
     ...(requestBody && { requestBody }),
     ...(operation.callbacks && { callbacks: components.ofResponse(operation.callbacks) }),

@@ -352,6 +352,7 @@ const VALID_BODY: Record<string, object> = {
   registerMcpServer: { name: 'one', url: 'https://mcp.invalid/mcp' },
   updateMcpServer: { name: 'two' },
   putCredential: { mcp_server_id: 'mcp_one', user: 'ann', auth: { type: 'BEARER', token: 'secret' } },
+  callMcpTool: { input: {} },
   authorizeSession: { mcp_server_id: 'mcp_one' },
   createSession: { model_id: 'test-model' },
   updateSession: { metadata: {} },

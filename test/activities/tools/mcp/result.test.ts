@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { modelImage } from '../../../../activities/tools/mcp/result.js';
+import { modelImage } from '../../../../src/mcp/tool-answer.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { exactText, parseExact } from '../../../src/platform/exact-json.js';
-import { isJsonObject } from '../../../src/platform/json-object.js';
-import { scanJson } from '../../../src/platform/json-scan.js';
-import { isDeeperThan } from '../../../src/platform/depth.js';
-import { MIB } from '../../../src/platform/units.js';
+import { exactText, parseExact } from '../platform/exact-json.js';
+import { isJsonObject } from '../platform/json-object.js';
+import { scanJson } from '../platform/json-scan.js';
+import { isDeeperThan } from '../platform/depth.js';
+import { MIB } from '../platform/units.js';
 
 /** Comparing and formatting are recursive. */
 const MAX_STRUCTURED_DEPTH = 100;
