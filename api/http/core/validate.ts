@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { pointerToken, ServiceError, validationError } from '../../../src/platform/errors.js';
 import { isStorableText } from '../../../src/platform/text.js';
@@ -34,6 +34,21 @@ function withoutIds(schema: unknown): unknown {
   );
 }
 
+/**
+ * Compiles a schema when its first request comes, once for all apps of a process: to compile those of all operations takes half a
+ * second.
+ */
+function compiled(ajv: Ajv2020): (schema: JsonSchema) => ValidateFunction {
+  const known = new WeakMap<JsonSchema, ValidateFunction>();
+  return (schema) => {
+    let validate = known.get(schema);
+    if (validate === undefined) known.set(schema, (validate = ajv.compile(withoutIds(schema) as JsonSchema)));
+    return validate;
+  };
+}
+const ofBody = compiled(ofBodies);
+const ofQuery = compiled(ofQueries);
+
 /** The pattern of texts that must not be blank. */
 const NOT_BLANK = '\\S';
 
@@ -43,21 +58,21 @@ const NOT_BLANK = '\\S';
 type Check = (value: unknown) => unknown;
 
 export function bodyCheck(schema: JsonSchema): Check {
-  const validate = ofBodies.compile(withoutIds(schema) as JsonSchema);
   return (body) => {
+    const validate = ofBody(schema);
     if (!validate(body)) throw invalid(validate.errors!, '');
     return body;
   };
 }
 
 export function queryCheck(schema: JsonSchema): Check {
-  const validate = ofQueries.compile(withoutIds(schema) as JsonSchema);
   const names = Object.keys(schema.properties as object);
   return (query) => {
     const values = query as Record<string, string>;
     for (const name of names.filter((known) => values[known] !== undefined && !isStorableText(values[known]))) {
       throw invalidPlaces([{ path: `/query/${name}`, message: 'has a NUL character or an unpaired surrogate' }]);
     }
+    const validate = ofQuery(schema);
     if (!validate({ ...values })) throw invalid(validate.errors!, '/query');
     return values;
   };
