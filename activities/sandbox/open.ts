@@ -4,6 +4,7 @@ import type { Storage } from '../../src/files/storage.js';
 import { createLogger, type Logger } from '../../src/platform/logger.js';
 import { workspaceCacheBytes, workspaceSandboxDown } from '../../src/platform/metrics.js';
 import { SetupError } from '../../src/platform/setup-error.js';
+import { PackReader } from '../../src/workspaces/packs.js';
 import type { SandboxProblem, SandboxProvider } from '../../src/workspaces/sandbox.js';
 import { BubblewrapProvider } from './bubblewrap/provider.js';
 
@@ -23,7 +24,7 @@ interface Sandboxes {
  */
 export async function openSandboxes(config: Config, storage: Storage, log: Logger): Promise<Sandboxes> {
   if (config.sandboxProvider === 'off') return { provider: null, isUp: () => false, close: () => undefined };
-  const provider = new BubblewrapProvider(config, storage, log);
+  const provider = new BubblewrapProvider(config, () => new PackReader(storage), log);
   const problem = await provider.check();
   if (problem !== null) throw notWorking(config.sandboxProvider, problem);
   let isUp = true;
@@ -45,7 +46,8 @@ export async function openSandboxes(config: Config, storage: Storage, log: Logge
 
 /** Tries whether sandboxes of bubblewrap work here, whatever the setting, and leaves nothing behind. */
 export async function findSandboxProblem(config: Config): Promise<SandboxProblem | null> {
-  const provider = new BubblewrapProvider(config, await openStorage(config), createLogger('silent', 'sandbox'));
+  const storage = await openStorage(config);
+  const provider = new BubblewrapProvider(config, () => new PackReader(storage), createLogger('silent', 'sandbox'));
   try {
     return await provider.check();
   } finally {

@@ -22,11 +22,10 @@ import {
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import type { Storage } from '../../src/files/storage.js';
 import { MIB } from '../../src/platform/units.js';
 import { KEPT_FOLDERS, MAX_ENTRIES, MAX_PATH_BYTES } from '../../src/workspaces/layout.js';
 import { comparePaths, isFile, type Entry, type FileEntry, type Manifest } from '../../src/workspaces/manifest.js';
-import { contentsOf, PackReader, type StoredContent } from '../../src/workspaces/packs.js';
+import { contentsOf, type ContentReader, type StoredContent } from '../../src/workspaces/packs.js';
 import { Pauses, walk, type DiskEntry } from './walk.js';
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -83,9 +82,9 @@ export class Tree {
 
   /**
    * Writes a version to the empty tree: folders, then files, and links at last, so that nothing is written through one.
-   * @throws ObjectMissingError, ServiceError `storage_error`
+   * @throws what the reader throws
    */
-  async restore(storage: Storage, manifest: Manifest, signal: AbortSignal): Promise<void> {
+  async restore(reader: ContentReader, manifest: Manifest, signal: AbortSignal): Promise<void> {
     const pauses = new Pauses();
     const folders = manifest.entries.filter((entry) => entry.kind === 'directory');
     for (const { path } of folders) {
@@ -93,7 +92,6 @@ export class Tree {
       mkdirSync(this.#place(path), { mode: 0o700 });
     }
     for (const file of manifest.entries.filter(isFile)) if (file.at === null) this.#write(file, Buffer.alloc(0));
-    const reader = new PackReader(storage);
     try {
       for (const content of contentsOf(manifest)) {
         signal.throwIfAborted();
@@ -117,7 +115,7 @@ export class Tree {
     }
   }
 
-  async #restoreContent(reader: PackReader, content: StoredContent): Promise<void> {
+  async #restoreContent(reader: ContentReader, content: StoredContent): Promise<void> {
     const [first, ...copies] = content.files;
     if (content.size <= SMALL) {
       const bytes = Buffer.concat((await Readable.from(reader.read(content)).toArray()) as Buffer[]);

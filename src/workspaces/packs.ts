@@ -133,6 +133,12 @@ export function contentsOf({ entries }: Pick<Manifest, 'entries'>): StoredConten
   return [...contents.values()].toSorted(byPlace);
 }
 
+/** Reads the contents of a version, each once at most, in the order of `contentsOf`. */
+export interface ContentReader {
+  read(content: StoredContent): AsyncIterable<Buffer>;
+  close(): Promise<void>;
+}
+
 /** A request for a pack, from some place on to its end. */
 interface OpenPack {
   pack: string;
@@ -144,7 +150,7 @@ interface OpenPack {
 }
 
 /** Reads contents that are asked for in the order of their places, with as few requests as possible. */
-export class PackReader {
+export class PackReader implements ContentReader {
   #open: OpenPack | null = null;
 
   constructor(private readonly storage: Storage) {}

@@ -59,7 +59,8 @@ export interface CommandIo {
   cwd: string;
   stdin: Buffer | null;
   timeoutMs: number;
-  onOutput: (chunk: Buffer) => void;
+  /** Of a promise that it returns: further output waits for it. */
+  onOutput: (chunk: Buffer) => unknown;
   signal: AbortSignal;
 }
 

@@ -1,13 +1,15 @@
 /** A process that runs commands in sandboxes until it is killed: `sandboxDir`, a text in all of their command lines. */
 import { BubblewrapProvider } from '../../activities/sandbox/bubblewrap/provider.js';
 import { EMPTY_MANIFEST } from '../../src/workspaces/manifest.js';
+import { PackReader } from '../../src/workspaces/packs.js';
 import { testLogger } from './log.js';
 import { SANDBOX_SETTINGS } from './sandbox.js';
 import { openTestStorage } from './storage.js';
 
 const [sandboxDir, mark] = process.argv.slice(2) as [string, string];
 const settings = { ...SANDBOX_SETTINGS, dataDir: sandboxDir, sandboxDir };
-const provider = new BubblewrapProvider(settings, openTestStorage().storage, testLogger());
+const { storage } = openTestStorage();
+const provider = new BubblewrapProvider(settings, () => new PackReader(storage), testLogger());
 const { signal } = new AbortController();
 
 /** Commands that begin, run and end all the time, each with children that hide. */

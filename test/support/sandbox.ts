@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Context } from 'mocha';
 import { BubblewrapProvider } from '../../activities/sandbox/bubblewrap/provider.js';
 import { EMPTY_MANIFEST, type Manifest } from '../../src/workspaces/manifest.js';
-import { storeContents } from '../../src/workspaces/packs.js';
+import { PackReader, storeContents } from '../../src/workspaces/packs.js';
 import type {
   CommandEnd,
   CommandIo,
@@ -49,7 +49,7 @@ export function newProvider(settings: Partial<ProviderSettings> = {}, test = ope
   // The users of sandboxes must reach it.
   const sandboxDir = mkdtempSync(join(tmpdir(), 'sandbox-test-'));
   const all = { ...SANDBOX_SETTINGS, dataDir: sandboxDir, sandboxDir, ...settings };
-  const provider = new BubblewrapProvider(all, test.storage, testLogger());
+  const provider = new BubblewrapProvider(all, () => new PackReader(test.storage), testLogger());
   const remove = (): void => {
     test.remove();
     provider.close();

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ulid } from 'ulid';
-import type { Storage } from '../../../src/files/storage.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import { MIB } from '../../../src/platform/units.js';
 import { MAX_ENTRIES } from '../../../src/workspaces/layout.js';
 import { isFile, sizeOf, treeDigest, type FileEntry } from '../../../src/workspaces/manifest.js';
+import type { ContentReader } from '../../../src/workspaces/packs.js';
 import {
   SandboxFailedError,
   type CommandEnd,
@@ -49,13 +50,14 @@ const CHECK_TIMEOUT_MS = 10_000;
 const BYTES_PER_ENTRY = 4096;
 
 /** Commands in sandboxes of bubblewrap, on this machine's kernel. */
-export class BubblewrapProvider implements SandboxProvider {
+export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements SandboxProvider {
   #parts: Parts | null = null;
   #preparing: Promise<Parts | null> | null = null;
 
   constructor(
     private readonly settings: SandboxSettings,
-    private readonly storage: Storage,
+    /** Opens the contents of the version with which a sandbox begins. */
+    private readonly readerOf: (at: At) => ContentReader,
     private readonly log: Logger,
   ) {}
 
@@ -91,12 +93,13 @@ export class BubblewrapProvider implements SandboxProvider {
     }
   }
 
-  async open({ sessionId, base, mounts }: SandboxAt, signal: AbortSignal): Promise<Sandbox> {
+  async open(at: At, signal: AbortSignal): Promise<Sandbox> {
+    const { sessionId, base, mounts } = at;
     const parts = await this.#ready();
     if (parts === null) throw new SandboxFailedError(MISSING.reason);
     const { placed, release } = await parts.mounts.hold(mounts, signal);
     try {
-      const tree = parts.cache.take(sessionId, treeDigest(base.entries)) ?? (await this.#restored(parts, base, signal));
+      const tree = parts.cache.take(sessionId, treeDigest(base.entries)) ?? (await this.#restored(parts, at, signal));
       return this.#sandbox(parts, { sessionId, tree, mounts: placed, release });
     } catch (error) {
       release();
@@ -134,7 +137,8 @@ export class BubblewrapProvider implements SandboxProvider {
       folder,
       cache: new TreeCache(folder.trees, this.log, (tree) => this.#freeUser(tree.owner)),
       mounts: new MountStore(folder.mounts, this.log),
-      disablesUserns: stdout.includes('--disable-userns'),
+      // gVisor has no such setting; the filter of system calls refuses new namespaces there.
+      disablesUserns: stdout.includes('--disable-userns') && existsSync('/proc/sys/user/max_user_namespaces'),
     };
   }
 
@@ -146,10 +150,10 @@ export class BubblewrapProvider implements SandboxProvider {
     }
   }
 
-  async #restored({ folder, cache }: Parts, base: SandboxAt['base'], signal: AbortSignal): Promise<Tree> {
+  async #restored({ folder, cache }: Parts, at: At, signal: AbortSignal): Promise<Tree> {
     const tree = this.#newTree(folder);
     try {
-      await tree.restore(this.storage, base, signal);
+      await tree.restore(this.readerOf(at), at.base, signal);
       return tree;
     } catch (error) {
       await cache.discard(tree);

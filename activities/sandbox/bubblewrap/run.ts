@@ -80,7 +80,10 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   pipes[1]!.on('data', (chunk: Buffer) => {
     // The first words may be those of bwrap, which could not begin.
     if (complaint.length < MAX_COMPLAINT) complaint += String(chunk);
-    io.onOutput(chunk);
+    const taken = io.onOutput(chunk);
+    if (!(taken instanceof Promise)) return;
+    pipes[1]!.pause();
+    void taken.finally(() => pipes[1]!.resume());
   });
   try {
     await Promise.race([failed, Promise.all([once(pipes[1]!, 'close'), status.closed, once(outer, 'exit')])]);

@@ -29,7 +29,7 @@ import {
   treeDigest,
   type Manifest,
 } from '../../../src/workspaces/manifest.js';
-import { storeContents } from '../../../src/workspaces/packs.js';
+import { PackReader, storeContents } from '../../../src/workspaces/packs.js';
 import { openTestStorage, type TestStorage } from '../../support/storage.js';
 
 const NAMES = [
@@ -134,7 +134,7 @@ describe('a tree of a workspace', () => {
   };
   const restored = async (manifest: Manifest): Promise<Tree> => {
     const tree = newTree();
-    await tree.restore(test.storage, manifest, signal);
+    await tree.restore(new PackReader(test.storage), manifest, signal);
     return tree;
   };
 
