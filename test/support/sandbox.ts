@@ -26,7 +26,7 @@ export const SANDBOX_SETTINGS = {
   sandboxDiskMb: 256,
 };
 
-type ProviderSettings = ConstructorParameters<typeof BubblewrapProvider>[0];
+export type ProviderSettings = ConstructorParameters<typeof BubblewrapProvider>[0];
 
 let problem: Promise<SandboxProblem | null> | undefined;
 
@@ -53,10 +53,14 @@ export function newProvider(settings: Partial<ProviderSettings> = {}, test = ope
   const remove = (): void => {
     test.remove();
     provider.close();
-    // Commands may have closed folders.
-    execFileSync('sh', ['-c', 'chmod -R u+rwx -- "$1" 2>/dev/null; rm -rf -- "$1"', 'sh', sandboxDir]);
+    removeWritable(sandboxDir);
   };
   return { provider, test, sandboxDir, remove };
+}
+
+/** Removes a folder in which commands may have closed folders. */
+export function removeWritable(folder: string): void {
+  execFileSync('sh', ['-c', 'chmod -R u+rwx -- "$1" 2>/dev/null; rm -rf -- "$1"', 'sh', folder]);
 }
 
 export interface CommandResult extends CommandEnd {
@@ -111,15 +115,23 @@ export interface CommandOptions extends Partial<CommandIo> {
   mounts?: Mount[];
 }
 
+/** Makes a provider, over this storage if it is given. */
+export type NewProvider = (test?: TestStorage) => Made | Promise<Made>;
+interface Made {
+  provider: SandboxProvider;
+  test: TestStorage;
+  remove: () => unknown;
+}
+
 /** A provider of the suite's own; without a sandbox on this machine its tests are skipped. */
-export function useSandbox(settings: Partial<ProviderSettings> = {}): TestSandbox {
+export function useSandbox(make: NewProvider = (test) => newProvider({}, test)): TestSandbox {
   before(async function () {
     await requireSandbox(this);
   });
   let count = 0;
   return use(
     async () => {
-      const made = newProvider(settings);
+      const made = await make();
       const { provider } = made;
       const bash = async (command: string, options: CommandOptions = {}): Promise<CommandResult> => {
         const { base = EMPTY_MANIFEST, mounts = [], ...more } = options;

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import type { Mount } from '../../../src/workspaces/sandbox.js';
+import { TestWorkspace, useSandbox, type NewProvider } from '../../support/sandbox.js';
+
+const { signal } = new AbortController();
+
+/** A mount with these files; `opened` counts how often its contents are asked for. */
+export function mountOf(id: string, kind: Mount['kind'], target: string, files: Record<string, string>) {
+  const counted = { opened: 0 };
+  const mount: Mount = {
+    ...{ id, kind, target },
+    async *contents() {
+      counted.opened += 1;
+      for (const [path, content] of Object.entries(files)) yield { path, content: Buffer.from(content) };
+    },
+  };
+  return { mount, counted };
+}
+
+/** Everything that is kept, with contents; times of links and folders are not. */
+const LISTING = `cd /; find workspace tmp home/agent mnt/session/outputs -mindepth 1 \\( -type f -printf '%p %m %s %T@ ' -exec sha256sum {} \\; -o -type l -printf '%p -> %l\\n' -o -printf '%p %m\\n' \\) | sed -E 's/(\\.[0-9]{3})[0-9]+ /\\1 /' | sort`;
+
+/** What every provider does: the table of tests over the interface. */
+export function describeProvider(title: string, make: NewProvider): void {
+  describe(title, () => {
+    const sandbox = useSandbox(make);
+    let sessions = 0;
+    const workspace = (): TestWorkspace => new TestWorkspace(sandbox, `ses_p${(sessions += 1)}`);
+
+    it('begins each command with what the one before has left, on its own disk and on another one', async () => {
+      const mine = workspace();
+      const made = await mine.bash(
+        `mkdir -p "a b/c"; echo one > "a b/c/x"; printf y > /tmp/y; ln -s "a b/c/x" link; ln -s /etc/passwd out; chmod 640 /tmp/y; chmod 750 "a b"; touch -d '2020-01-02 03:04:05.678' /tmp/y; echo h > ~/.h; echo o > /mnt/session/outputs/o; printf z > $'line\\nfeed'; chmod 000 "a b/c"`,
+      );
+      expect(made).to.include({ code: 0, output: '' });
+      const here = (await mine.bash(LISTING)).output;
+      expect(here)
+        .to.match(/^tmp\/y 640 1 1577934245\.678 /m)
+        .and.contain('workspace/link -> a b/c/x')
+        .and.contain('workspace/a b/c 0');
+      const other = await make(sandbox.test);
+      try {
+        const there = new TestWorkspace({ ...other }, 'ses_p_there');
+        there.manifest = mine.manifest;
+        expect((await there.bash(LISTING)).output).to.equal(here);
+      } finally {
+        await other.remove();
+      }
+    });
+
+    it('begins with the stored version again when the changes of a command are not stored', async () => {
+      const mine = workspace();
+      await mine.bash('echo kept > a');
+      expect((await sandbox.bash('echo lost > a; rm -rf ~/*', { base: mine.manifest })).code).to.equal(0);
+      const opened = await sandbox.provider.open({ sessionId: 'ses_p1', base: mine.manifest, mounts: [] }, signal);
+      const failure = await opened
+        .close(() => Promise.reject(new Error('not stored')))
+        .catch((error: Error) => error.message);
+      expect(failure).to.equal('not stored');
+      expect((await mine.bash('cat a; ls -d /tmp')).output).to.equal('kept\n/tmp\n');
+    });
+
+    it('passes on input, exit codes and the working directory, whatever its name', async () => {
+      const mine = workspace();
+      expect(await mine.bash('cat', { stdin: Buffer.from('from outside') })).to.include({
+        output: 'from outside',
+        code: 0,
+      });
+      expect(await mine.bash(`mkdir $'a\\nb'; cd $'a\\nb'; exit 7`)).to.include({ code: 7, cwd: '/workspace/a\nb' });
+      expect(await mine.bash('pwd', { cwd: '/workspace/a\nb' })).to.include({ output: '/workspace/a\nb\n' });
+      expect(await mine.bash('rmdir "$PWD"', { cwd: '/workspace/a\nb' })).to.include({ code: 0 });
+    });
+
+    it('mounts skills and uploads read-only, and brings each to the disk once for all commands of a session', async () => {
+      const skill = mountOf('skill_1', 'folder', '/mnt/skills/report', {
+        'SKILL.md': 'x',
+        'scripts/run.sh': '#!/bin/sh\necho ran in "$(dirname "$0")"',
+      });
+      const uploads = ['a.txt', "it's ä.csv"].map((name, at) =>
+        mountOf(`file_${at}`, 'file', `/mnt/session/uploads/${name}`, { '': name }),
+      );
+      const mounts = [skill, ...uploads].map(({ mount }) => mount);
+      const command = `/mnt/skills/report/scripts/run.sh; cat /mnt/user-data/uploads/*; echo; ls -l /mnt/session/uploads | cut -c1-10; for f in /mnt/skills/report/SKILL.md /mnt/session/uploads/a.txt /mnt/skills/x /mnt/session/uploads/x; do : 2>/dev/null > $f || echo refused; done`;
+      const mine = workspace();
+      const { output } = await mine.bash(command, { mounts });
+      expect(output.split('\n').filter((line) => !line.startsWith('bash:'))).to.deep.equal([
+        'ran in /mnt/skills/report/scripts',
+        "a.txtit's ä.csv",
+        'total 8',
+        '-rw-r--r--',
+        '-rw-r--r--',
+        'refused',
+        'refused',
+        'refused',
+        'refused',
+        '',
+      ]);
+      await mine.bash('true', { mounts });
+      expect([skill, ...uploads].map(({ counted }) => counted.opened)).to.deep.equal([1, 1, 1]);
+      expect((await workspace().bash('ls -A /mnt/skills /mnt/session/uploads')).output).to.equal(
+        '/mnt/session/uploads:\n\n/mnt/skills:\n',
+      );
+    });
+
+    it('takes a thousand uploads', async () => {
+      const mounts = Array.from(
+        { length: 1000 },
+        (_, at) => mountOf(`many_${at}`, 'file', `/mnt/session/uploads/${at}`, { '': 'x' }).mount,
+      );
+      expect((await workspace().bash('ls /mnt/session/uploads | wc -l', { mounts })).output).to.equal('1000\n');
+    });
+  });
+}
