@@ -1,8 +1,12 @@
 import { performance } from 'node:perf_hooks';
 
-/** Limit of the time between two sendings. */
+/**
+ * Limits of the time between two sendings. The shortest is about a frame of a screen: nobody sees text that comes more often. A
+ * model that writes more slowly does not wait at all.
+ */
+const MIN_WINDOW_MS = 16;
 const MAX_WINDOW_MS = 50;
-/** Up to this share of busy time every fragment is sent at once; from the second one on, the window is at its limit. */
+/** Up to the first share of busy time the window is at its lower limit, from the second one on at its upper limit. */
 const IDLE_SHARE = 0.1;
 const BUSY_SHARE = 0.6;
 /** Time over which the busy share is measured. */
@@ -13,7 +17,7 @@ const MEASURED_MS = 100;
  * The share of time for which the event loop is busy counts, also time for which another process has the CPU.
  */
 export class DeltaPace {
-  #windowMs = 0;
+  #windowMs = MIN_WINDOW_MS;
   #last = performance.eventLoopUtilization();
   #measuredAt = performance.now();
 
@@ -33,5 +37,5 @@ export class DeltaPace {
 /** @param busyShare 0 to 1 */
 export function windowOf(busyShare: number): number {
   const share = (busyShare - IDLE_SHARE) / (BUSY_SHARE - IDLE_SHARE);
-  return MAX_WINDOW_MS * Math.min(1, Math.max(0, share));
+  return MIN_WINDOW_MS + (MAX_WINDOW_MS - MIN_WINDOW_MS) * Math.min(1, Math.max(0, share));
 }
