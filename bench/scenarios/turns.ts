@@ -48,18 +48,19 @@ const ROWS: Row[] = [
  */
 export default scenario({
   measures:
-    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers; --profile FOLDER shows where the CPU of the one process goes',
-  options: { rounds: 3, only: '', profile: '' },
-  async run(bench, { rounds, only, profile }) {
+    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers; --sides takes names of sides, separated by commas; --away MS adds the side `away`, apart with a Postgres that is so far away; --profile FOLDER shows where the CPU of the one process goes',
+  options: { rounds: 3, only: '', sides: '', away: 0, profile: '' },
+  async run(bench, { rounds, only, sides: wanted, away, profile }) {
     if (profile !== '') bench.atEnd(() => printProfiles(profile));
-    const sides = await startSides(bench, profile);
+    const sides = await startSides(bench, { profile, sides: wanted, away });
     script(sides);
     const { baseline, service, apart, langgraph, langgraphServer } = sides;
-    for (const side of [baseline, service, apart, langgraph, langgraphServer]) if (side !== null) await warmUp(side);
+    for (const side of [baseline, service, apart, sides.away, langgraph, langgraphServer])
+      if (side !== null) await warmUp(side);
     const means = await measureRounds(parts(sides), { rounds, only }, untilTemporalIsIdle);
-    const { baseline: bare = {}, service: whole = {}, apart: inTwo = {} } = means;
-    compare(ROWS, { baseline: bare, service: whole, apart: inTwo });
-    printRest(whole, means.langgraph ?? {}, means.langgraphServer ?? {});
+    const compared = ['baseline', 'service', 'apart', 'away'] as const;
+    compare(ROWS, Object.fromEntries(compared.flatMap((name) => (means[name] ? [[name, means[name]]] : []))));
+    printRest(means.service ?? {}, means.langgraph ?? {}, means.langgraphServer ?? {});
   },
 });
 
@@ -78,8 +79,8 @@ function script({ model }: Sides): void {
 }
 
 /** What a round measures, of one side after the other, so that all meet the same machine. */
-function parts({ model, baseline, service, apart, langgraph, langgraphServer }: Sides): Part[] {
-  const all = [baseline, service, apart];
+function parts({ model, baseline, service, apart, away, langgraph, langgraphServer }: Sides): Part[] {
+  const all = [baseline, service, apart, away];
   const one = [baseline, service];
   return [
     ['turn', [...all, langgraph, langgraphServer], (side) => oneToken(side, 100)],

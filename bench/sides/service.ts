@@ -12,6 +12,7 @@ import type { TestMcpServer } from '../../test/support/mcp-server.js';
 import { startRole } from '../../test/support/role-process.js';
 import { openSse } from '../../test/support/sse-reader.js';
 import { startChild } from './child.js';
+import { delayWire } from './delayed-wire.js';
 import { turnFrames, type Side, type StartedSide } from './side.js';
 
 /** `npm start`, with the servers that the other sides use too. */
@@ -40,29 +41,34 @@ export async function startService(
   };
 }
 
-/** On a database of its own: a leader of the turns of one task queue would look at those of the other. */
-export async function startApart(dataDir: string, mcp: TestMcpServer): Promise<StartedSide> {
+/**
+ * API and worker, on a database of their own: a leader of the turns of one task queue would look at those of the other.
+ * @param away milliseconds to Postgres, there and back
+ */
+export async function startApart(dataDir: string, mcp: TestMcpServer, away = 0): Promise<StartedSide> {
+  const name = away === 0 ? 'apart' : 'away';
   const url = new URL(embeddedDatabaseUrl(dataDir)!);
   const admin = new pg.Client({ connectionString: url.href });
   await admin.connect();
-  await admin.query('CREATE DATABASE bench_apart');
+  await admin.query(`CREATE DATABASE bench_${name}`);
   await admin.end();
-  url.pathname = '/bench_apart';
+  url.pathname = `/bench_${name}`;
   await migrate(url.href);
   const db = await openDataSource(url.href, 1, 'bench');
   const { key } = await createKey(db, { project: 'bench' });
   await db.destroy();
+  if (away > 0) url.port = String(await delayWire({ host: url.hostname, port: Number(url.port) }, away));
   const env = {
     ...settingsOf(dataDir, mcp),
     DATABASE_URL: url.href,
     TEMPORAL_ADDRESS: temporalAddressOf(dataDir),
-    TASK_QUEUE: 'apart',
-    DATA_DIR: join(dataDir, 'apart'),
+    TASK_QUEUE: name,
+    DATA_DIR: join(dataDir, name),
     ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
   };
   const roles = [await startRole('worker', env), await startRole('api', env)];
   return {
-    name: 'apart',
+    name,
     ...turnFrames,
     ...(await clientOf(roles[1]!.url, key, mcp)),
     pids: roles.map(({ pid }) => pid),

@@ -1,11 +1,11 @@
 import type { SseFrame, SseReader } from '../../test/support/sse-reader.js';
 
 /**
- * One of the compared systems: the baseline (bench/baseline), the service in one process or two, LangGraph's library or its
- * server (bench/langgraph).
+ * One of the compared systems: the baseline (bench/baseline), the service in one process, in two, or in two with a Postgres that is
+ * away, LangGraph's library or its server (bench/langgraph).
  */
 export interface Side {
-  name: 'baseline' | 'service' | 'apart' | 'langgraph' | 'langgraphServer';
+  name: 'baseline' | 'service' | 'apart' | 'away' | 'langgraph' | 'langgraphServer';
   /** Opens a conversation, with the tool `ping` of an MCP server if asked for. */
   session(withTool?: boolean): Promise<string>;
   /**

@@ -13,22 +13,32 @@ import type { Side, StartedSide } from './side.js';
 export interface Sides {
   /** The scripted model in this process, which answers all sides. */
   model: ScriptedModel;
-  baseline: Side;
+  /** Null, as each of the others, if it is not wanted. */
+  baseline: Side | null;
   /** As `npm start` runs it: API and worker in one process. */
-  service: Side;
+  service: Side | null;
   /** API and worker in a process of their own, as in production. */
-  apart: Side;
+  apart: Side | null;
+  /** The same with a Postgres that is some milliseconds away; null if no distance is given. */
+  away: Side | null;
   /** In memory, behind a server of the bench (bench/langgraph/main.mjs); null if it is not installed. */
   langgraph: Side | null;
   /** LangGraph's own server for development, in memory; null if it is not installed. */
   langgraphServer: Side | null;
 }
 
-/**
- * Starts the sides on the same Temporal and Postgres, which are those of `npm start`.
- * @param profiles a folder for CPU profiles of the service in one process, which slow it down; empty: none
- */
-export async function startSides(bench: Bench, profiles = ''): Promise<Sides> {
+interface SideOptions {
+  /** A folder for CPU profiles of the service in one process, which slow it down; empty: none. */
+  profile: string;
+  /** Names of the sides that are wanted, separated by commas; empty: all. */
+  sides: string;
+  /** Milliseconds to the Postgres of the side `away`, there and back; 0: without this side. */
+  away?: number;
+}
+
+/** Starts the sides on the same Temporal and Postgres, which are those of `npm start`: of the side `service`, wanted or not. */
+export async function startSides(bench: Bench, { profile, sides, away = 0 }: SideOptions): Promise<Sides> {
+  const isWanted = (name: Side['name']): boolean => sides === '' || sides.split(',').includes(name);
   const dataDir = makeStateDir();
   const model = await startScriptedModel();
   bench.atEnd(() => model.close().catch(() => undefined));
@@ -49,13 +59,19 @@ export async function startSides(bench: Bench, profiles = ''): Promise<Sides> {
       memoryKb: () => sum(pids, memoryKbOf),
     };
   };
-  const service = await measured(startService(dataDir, model.url, mcp, profiles));
-  const baseline = await measured(startBaseline(dataDir, model.url, mcp.url));
-  const apart = await measured(startApart(dataDir, mcp));
+  const service = await measured(startService(dataDir, model.url, mcp, profile));
+  const start = async (name: Side['name'], one: () => Promise<StartedSide>): Promise<Side | null> =>
+    isWanted(name) ? measured(one()) : null;
   const isInstalled = existsSync('bench/langgraph/node_modules/@langchain/langgraph-api');
-  const langgraph = isInstalled ? await measured(startLangGraph(model.url)) : null;
-  const langgraphServer = isInstalled ? await measured(startLangGraphServer(model.url)) : null;
-  return { model, baseline, service, apart, langgraph, langgraphServer };
+  return {
+    model,
+    service: isWanted('service') ? service : null,
+    baseline: await start('baseline', () => startBaseline(dataDir, model.url, mcp.url)),
+    apart: await start('apart', () => startApart(dataDir, mcp)),
+    away: away > 0 ? await measured(startApart(dataDir, mcp, away)) : null,
+    langgraph: isInstalled ? await start('langgraph', () => startLangGraph(model.url)) : null,
+    langgraphServer: isInstalled ? await start('langgraphServer', () => startLangGraphServer(model.url)) : null,
+  };
 }
 
 function pidOf(dataDir: string, server: 'temporal' | 'postgres'): number {

@@ -9,6 +9,8 @@ export const PACE_MS = 20;
 /** Milliseconds to the first token of a model that takes its time. */
 export const FIRST_TOKEN_MS = 400;
 const TOKENS = 250;
+/** A token's own cost is measured while all turns stream: they must be longer than it takes to open them. */
+const LONG_TOKENS = 600;
 /** Tokens at the start of a stream whose lag does not count: sessions and streams are still being opened. */
 const OPENING = 50;
 /** Characters of a token, with the space before it. */
@@ -23,7 +25,11 @@ interface Streamed {
   firsts: number[];
   tokens: number;
   deltas: number;
+  /** CPU microseconds of a token while all turns streamed; null if one ended before the last one had begun. */
+  cpuPerToken: Record<CpuPart, number> | null;
 }
+
+type CpuPart = keyof ReturnType<Side['cpu']>;
 
 /** When each token arrived: a delta may hold several. */
 function arrivals(side: Side, { frames }: SseReader): number[] {
@@ -37,24 +43,59 @@ function arrivals(side: Side, { frames }: SseReader): number[] {
 }
 
 /** Runs turns at once, each with a client of its own. */
-async function run(model: ScriptedModel, side: Side, turns: number, content: string): Promise<Streamed> {
-  const streamed: Streamed = { lags: [], firsts: [], tokens: 0, deltas: 0 };
+async function run(
+  model: ScriptedModel,
+  side: Side,
+  turns: number,
+  content: string,
+  count = TOKENS,
+): Promise<Streamed> {
+  const streamed: Streamed = { lags: [], firsts: [], tokens: 0, deltas: 0, cpuPerToken: null };
+  const times: number[] = [];
+  let toOpen = turns;
+  let opened: CpuSample | null = null;
+  let ended: CpuSample | null = null;
   const one = async (): Promise<void> => {
     const sessionId = await side.session();
     const began = performance.now();
-    await side.send(sessionId, `${content} ${TOKENS} for ${sessionId}`);
+    await side.send(sessionId, `${content} ${count} for ${sessionId}`);
     const stream = await side.stream(sessionId);
+    let characters = 0;
+    await stream.until((frame) => {
+      characters = side.charactersAfter(frame, characters);
+      return characters >= OPENING * TOKEN_CHARACTERS;
+    });
+    toOpen -= 1;
+    if (toOpen === 0) opened = sampleCpu(side);
     await (side.isEnd === undefined ? stream.ended : stream.until((frame) => side.isEnd!(frame)));
+    ended ??= sampleCpu(side);
     const { receivedAt, sentAt } = model.requests.find(({ userText }) => userText.includes(sessionId))!;
     const arrived = arrivals(side, stream);
     streamed.firsts.push(receivedAt - began + arrived[0]! - sentAt[0]!);
     streamed.lags.push(...arrived.map((time, token) => time - sentAt[token]!).slice(OPENING));
     streamed.tokens += arrived.length;
     streamed.deltas += new Set(arrived).size;
+    times.push(...arrived);
   };
   await Promise.all(Array.from({ length: turns }, one));
   model.requests.length = 0;
+  streamed.cpuPerToken = cpuPerToken(opened!, ended!, times);
   return streamed;
+}
+
+interface CpuSample {
+  at: number;
+  cpu: ReturnType<Side['cpu']>;
+}
+
+const sampleCpu = (side: Side): CpuSample => ({ at: performance.now(), cpu: side.cpu() });
+
+/** Of the tokens that arrived between two moments. */
+function cpuPerToken(from: CpuSample, to: CpuSample, times: number[]): Streamed['cpuPerToken'] {
+  const count = times.filter((time) => time > from.at && time <= to.at).length;
+  if (count === 0) return null;
+  const each = (part: CpuPart): number => ((to.cpu[part] - from.cpu[part]) * 1_000_000) / count;
+  return { service: each('service'), temporal: each('temporal'), postgres: each('postgres') };
 }
 
 /** CPU microseconds of each part of a side while `work` runs, for one of `count`. */
@@ -62,24 +103,34 @@ async function cpuOf<T>(side: Side, work: () => Promise<T>, count: (result: T) =
   const before = side.cpu();
   const result = await work();
   const after = side.cpu();
-  const each = (part: keyof typeof after): number => ((after[part] - before[part]) * 1_000_000) / count(result);
+  const each = (part: CpuPart): number => ((after[part] - before[part]) * 1_000_000) / count(result);
   return { result, each };
 }
 
 export async function tokens(model: ScriptedModel, side: Side, turns: number): Promise<Figures> {
   const { result, each } = await cpuOf(
     side,
-    () => run(model, side, turns, 'count'),
+    () => run(model, side, turns, 'count', LONG_TOKENS),
     (streamed) => streamed.tokens,
   );
+  const { cpuPerToken: own } = result;
   return {
-    [`own CPU per token, ${turns} turns`]: each('service'),
-    [`Postgres' CPU per token, ${turns} turns`]: each('postgres'),
-    [`Temporal's CPU per token, ${turns} turns`]: each('temporal'),
+    ...(own !== null && {
+      [`CPU per token, ${turns} turns, all parts`]: own.service + own.postgres + own.temporal,
+      [`of it own, ${turns} turns`]: own.service,
+      [`of it Postgres', ${turns} turns`]: own.postgres,
+      [`of it Temporal's, ${turns} turns`]: own.temporal,
+    }),
+    [`CPU per token with its turn, ${turns} turns`]: each('service') + each('postgres') + each('temporal'),
     [`lag, ${turns} turns, p50`]: quantile(result.lags, 0.5),
     [`lag, ${turns} turns, p95`]: quantile(result.lags, 0.95),
     [`tokens in a delta, ${turns} turns`]: result.tokens / result.deltas,
   };
+}
+
+/** Runs turns that nobody measures: Node compiles hot functions during the first thousands of tokens. */
+export async function warmUp(model: ScriptedModel, side: Side): Promise<void> {
+  await run(model, side, 32, 'count');
 }
 
 /** With a model that takes its time: what the side adds to the first token and to each further one. */
