@@ -8,7 +8,7 @@ import { finishRemoval } from './remove.js';
 import { ObjectMissingError, type Storage, type StoredObject } from './storage.js';
 
 interface CleanOptions {
-  /** Minimum age of an object to remove. Younger ones may belong to a request under way. */
+  /** Minimum age of an object to remove, or time since a workspace had it. Younger ones may belong to a request under way. */
   olderThanSeconds: number;
   /** Limit of objects, and of rows, per run. */
   limit: number;
@@ -55,6 +55,7 @@ export async function cleanStorage(db: DataSource, storage: Storage, options: Cl
     throw new Error('The database has no projects: is DATABASE_URL the right one?');
   const finishedDeletions = await finishDeletions(db, storage, limit);
   const olderThan = new Date(Date.now() - olderThanSeconds * 1000);
+  if (!from) await db.query('DELETE FROM replaced_objects WHERE replaced_at < $1', [olderThan]);
   const rows = await removeLost(db, storage, options, from ? from.row : '');
   const objects = await removeOrphans(db, storage, olderThan, limit, from ? from.object : '');
   const next = { object: objects.next, row: rows.next };
@@ -96,7 +97,7 @@ async function removeOrphans(
   let removed = 0;
   let batch: StoredObject[] = [];
   const judge = async (): Promise<void> => {
-    const orphans = await withoutOwner(db, batch);
+    const orphans = await withoutOwner(db, batch, olderThan);
     await pLimit(PARALLEL).map(orphans, (key) => storage.delete(key));
     removed += orphans.length;
     batch = [];
@@ -127,17 +128,21 @@ async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** The objects that the newest version of a workspace has, be it that of the session in the key or one that began as its copy. */
-async function inWorkspaces(db: DataSource, keys: string[]): Promise<string[]> {
+/**
+ * The objects that the newest version of a workspace has, be it that of the session in the key or one that began as its copy; and
+ * those that it had until `olderThan` or later. What no version has any more, no later one will have.
+ */
+async function inWorkspaces(db: DataSource, keys: string[], olderThan: Date): Promise<string[]> {
   const rows = await db.query<{ key: string }[]>(
-    `SELECT key FROM unnest($1::text[]) AS key
-     WHERE EXISTS (SELECT FROM workspaces WHERE objects @> ARRAY[key])`,
-    [keys],
+    `SELECT key FROM unnest($1::text[]) AS objects (key)
+     WHERE EXISTS (SELECT FROM workspaces w WHERE w.objects @> ARRAY[objects.key])
+       OR EXISTS (SELECT FROM replaced_objects r WHERE r.key = objects.key AND replaced_at >= $2)`,
+    [keys, olderThan],
   );
   return rows.map(({ key }) => key);
 }
 
-async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<string[]> {
+async function withoutOwner(db: DataSource, objects: StoredObject[], olderThan: Date): Promise<string[]> {
   const keys = objects.map(({ key }) => key);
   const turnOf = (key: string): string => key.split('/')[1] ?? '';
   const inFolder = (folder: string): string[] => keys.filter((key) => key.startsWith(`${folder}/`));
@@ -151,7 +156,7 @@ async function withoutOwner(db: DataSource, objects: StoredObject[]): Promise<st
       where: { storage_key: In(inFolder('skills')), deleted_at: IsNull() },
     }),
     existingTurns(db, inFolder('results').map(turnOf)),
-    inWorkspaces(db, inFolder('workspaces')),
+    inWorkspaces(db, inFolder('workspaces'), olderThan),
   ]);
   const owners = new Set([...files, ...skills].map(({ storage_key }) => storage_key).concat(turns, workspaces));
   return keys.filter((key) => {

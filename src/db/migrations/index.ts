@@ -14,6 +14,7 @@ import { TokenUploads1800000000012 } from './12-token-uploads.js';
 import { TurnFacts1800000000013 } from './13-turn-facts.js';
 import { TimelineAndActivity1800000000014 } from './14-timeline-and-activity.js';
 import { UserCredentials1800000000015 } from './15-user-credentials.js';
+import { ReplacedObjects1800000000016 } from './16-replaced-objects.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -37,6 +38,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [TurnFacts1800000000013, '04b0991f64993cd3006ef038ad99d956863e1954dc4e551e17ee045a8148206e'],
   [TimelineAndActivity1800000000014, '3a3f659b620db31d1f736e52446fa63f80af934dc4f1f3c2be5e8f772b16d083'],
   [UserCredentials1800000000015, '6811bdf7b830fb1b189e336ba22e608e4a69595156d860854e48913e59d85bea'],
+  [ReplacedObjects1800000000016, 'fb924bf5a01a5b7e9d10dc9ba4862e27e8f2bf663981e331a9147aceaf495b45'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

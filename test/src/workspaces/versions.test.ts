@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { readdirSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { cleanStorage } from '../../../src/files/maintenance.js';
@@ -105,7 +107,9 @@ describe('versions of a workspace', () => {
     const database = useDatabase();
     const db = usePool(database, 2);
     beforeEach(async () => {
-      await db.query('DELETE FROM workspaces; DELETE FROM sessions; DELETE FROM projects; DELETE FROM project_storage');
+      await db.query(
+        'DELETE FROM workspaces; DELETE FROM replaced_objects; DELETE FROM sessions; DELETE FROM projects; DELETE FROM project_storage',
+      );
       await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
       await db.query(
         `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
@@ -185,6 +189,28 @@ describe('versions of a workspace', () => {
       expect(await commit(last, manifest)).to.equal(false);
       // The manifest and the pack of the session, and the manifest that came too late.
       expect(await clean()).to.include({ removedObjects: 3 });
+    });
+
+    it('versions of a workspace in the database keep their objects for a while after the next one, however old these are', async () => {
+      const clean = () => cleanStorage(db, test.storage, { olderThanSeconds: 3600, limit: 1000 });
+      const first = await write({ '/workspace/a': 'first' });
+      await commit(await newest(), first.manifest);
+      const { manifestKey } = await newest();
+      const age = () => {
+        for (const name of readdirSync(join(test.folder, 'workspaces', SESSION)))
+          utimesSync(join(test.folder, 'workspaces', SESSION, name), 1, 1);
+      };
+      age();
+      await commit(await newest(), (await write({ '/workspace/a': 'second' }, first.manifest)).manifest);
+      expect(await clean()).to.include({ removedObjects: 0 });
+      // As a download that began before reads it, and a database that was saved before.
+      expect(await read(await readManifest(test.storage, manifestKey))).to.deep.equal({ '/workspace/a': 'first' });
+      age();
+      await transaction(db, (tx) => softDeleteSession(tx, SESSION));
+      expect(await clean()).to.include({ removedObjects: 0 });
+      await db.query(`UPDATE replaced_objects SET replaced_at = replaced_at - interval '2 hours'`);
+      expect(await clean()).to.include({ removedObjects: 4 });
+      expect(await db.query('SELECT FROM replaced_objects')).to.deep.equal([]);
     });
   });
 });
