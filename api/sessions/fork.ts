@@ -1,4 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
+import { requireStorage } from '../../src/files/storage-limit.js';
 import { validationError } from '../../src/platform/errors.js';
 import { newMetadataSchema, requireForkModel } from '../../src/sessions/new-session.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
@@ -51,7 +52,14 @@ export const forkSession = operation<FromSchema<typeof body>, Session>({
       forked_from: { session_id: 'ses_01kag8w2n5b7v9c1x3z5l7k9j1', turn_id: 'turn_01kag8x0p2o4i6u8y1t3r5e7w9' },
     },
   },
-  errors: ['session_not_found', 'turn_not_found', 'session_running', 'unknown_model', 'fork_too_large'],
+  errors: [
+    'session_not_found',
+    'turn_not_found',
+    'session_running',
+    'unknown_model',
+    'fork_too_large',
+    'storage_limit_reached',
+  ],
   resource: sessionOfPath,
   check({ body: { before_turn_id, after_turn_id } }) {
     if (before_turn_id !== undefined && after_turn_id !== undefined) {
@@ -64,7 +72,10 @@ export const forkSession = operation<FromSchema<typeof body>, Session>({
     const point = { beforeTurnId: body.before_turn_id, afterTurnId: body.after_turn_id };
     return answerInTransaction(call, async (tx) => {
       const id = await copySession(tx, session, point, { model, metadata: body.metadata });
-      return presentSession((await findSession(tx, session.project_id, id)) ?? sessionNotFound());
+      const fork = (await findSession(tx, session.project_id, id)) ?? sessionNotFound();
+      const adds = fork.workspace !== null && fork.workspace.size_bytes > 0;
+      if (adds) await requireStorage(tx, session.project_id, deps.config.maxStoragePerProject);
+      return presentSession(fork);
     });
   },
 });

@@ -1,11 +1,12 @@
 import type { EntityManager } from 'typeorm';
+import type { SessionTool } from '../db/entities/sessions.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
 import { runSql, sql } from '../db/sql.js';
-import { write } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { insertSessionState } from '../sessions/store.js';
+import { hasWorkspace } from '../sessions/tools.js';
 import { sessionGone } from './open.js';
 
 /** Stored events that one fork may copy: they are one transaction. */
@@ -47,8 +48,11 @@ export async function forkSession(
   const turns = await turnsToCopy(tx, session.id, point);
   const to = newId('session');
   const newIds = turns.map(() => newId('turn'));
-  await copySession(tx, session, to, fields, { turns, newIds });
+  const tools = await copySession(tx, session, to, fields, { turns, newIds });
   if (turns.length > 0) await copyTurns(tx, session.id, to, turns, newIds);
+  const isCopied = await copyWorkspace(tx, session.id, to);
+  // It was deleted meanwhile.
+  if (!isCopied && hasWorkspace(tools)) sessionGone(session.id);
   return to;
 }
 
@@ -87,9 +91,20 @@ async function lastTurnToCopy(
   return turn.number;
 }
 
-const COPY_WORKSPACE = `
-  INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
-  SELECT $2, project_id, 0, objects, cwd, size_bytes, file_count FROM workspaces WHERE session_id = $1`;
+/**
+ * Gives the fork the newest version of the session's workspace; false if the session has none. Objects never change, so both sessions
+ * name the same ones until one of them changes its tree. Should the session change it before the fork is there, storage maintenance
+ * keeps the objects for much longer than that takes.
+ */
+async function copyWorkspace(tx: EntityManager, from: string, to: string): Promise<boolean> {
+  const copied = await runSql(
+    tx,
+    sql`INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
+        SELECT ${to}, project_id, 0, objects, cwd, size_bytes, file_count FROM workspaces WHERE session_id = ${from}
+        RETURNING session_id`,
+  );
+  return copied.length > 0;
+}
 
 async function copySession(
   tx: EntityManager,
@@ -97,9 +112,9 @@ async function copySession(
   to: string,
   { model, metadata }: ForkFields,
   { turns, newIds }: { turns: CopiedTurn[]; newIds: string[] },
-): Promise<void> {
+): Promise<SessionTool[]> {
   const last = turns.at(-1);
-  const rows = await runSql(
+  const [row] = await runSql<{ tools: SessionTool[] }>(
     tx,
     sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
           model_tools, currency, fallback_model_ids, budget, end_user, turn_count, last_turn_id, preview,
@@ -111,12 +126,11 @@ async function copySession(
           CASE WHEN ${last !== undefined} THEN preview END, id, ${last?.id}::text, statement_timestamp(),
           statement_timestamp()
         FROM sessions WHERE id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
-        RETURNING id`,
+        RETURNING tools`,
   );
-  if (rows.length === 0) sessionGone(session.id);
+  if (row === undefined) sessionGone(session.id);
   await insertSessionState(tx, to, last?.state ?? 'idle');
-  // Objects never change, so both sessions name the same ones until one of them changes its tree.
-  write(tx, COPY_WORKSPACE, [session.id, to]);
+  return row.tools;
 }
 
 /** The rows of turns, by table: the columns besides turn_id, all of them copied as they are. */

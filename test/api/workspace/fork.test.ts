@@ -1,8 +1,12 @@
+import { readdirSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { cleanStorage } from '../../../src/files/maintenance.js';
 import { openStorage } from '../../../src/files/open-storage.js';
 import { purgeSessions } from '../../../src/sessions/purge.js';
 import { readZip } from '../../support/read-zip.js';
+import { holdStatement } from '../../support/held-statement.js';
 import { storedKeys } from '../../support/storage.js';
 import { useService } from '../../support/use.js';
 import { sessionWithTree, writeTree } from '../../support/workspaces.js';
@@ -84,9 +88,58 @@ describe('the workspace of a fork', () => {
     });
   }
 
+  it('the workspace of a fork keeps its objects where the original changes, and maintenance runs, while the fork is made', async () => {
+    const original = await sessionWithTree(service, { '/workspace/a': 'before' });
+    // They have been there for long.
+    const folder = join(fileURLToPath(service.config.storageUrl), 'workspaces', original);
+    for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
+    const held = await holdStatement(service.db, 'INSERT ON project_storage');
+    const forked = forkOf(original);
+    await held.reached();
+    // Of the same size: it does not wait for the sum of the project.
+    await writeTree(service, original, { '/workspace/a': 'behind' });
+    await cleanStorage(service.db, await openStorage(service.config), { olderThanSeconds: 3600, limit: 10_000 });
+    await held.release();
+    expect(await read(await forked)).to.deep.equal({ a: 'before' });
+    expect(await read(original)).to.deep.equal({ a: 'behind' });
+  });
+
+  it('the workspace of a fork is never missing: the fork is refused where the original is deleted before it is copied', async () => {
+    const original = await sessionWithTree(service, { '/workspace/a': 'x' });
+    await service.db.query(`UPDATE sessions SET tools = '[{"type": "workspace"}]' WHERE id = $1`, [original]);
+    const held = await holdStatement(service.db, 'INSERT ON session_states');
+    const forked = service.api('POST', `/v1/sessions/${original}/fork`);
+    await held.reached();
+    expect((await service.api('DELETE', `/v1/sessions/${original}`)).status).to.equal(204);
+    await held.release();
+    const { status, body } = await forked;
+    expect([status, body.error?.type]).to.deep.equal([404, 'session_not_found']);
+  });
+
   it('the workspace of a fork of a session without one is none', async () => {
     const { id } = (await service.api('POST', '/v1/sessions', { model_id: 'test-model' })).body;
     const { status, body } = await service.api('GET', `/v1/sessions/${await forkOf(id as string)}/workspace/files`);
     expect([status, body.error.type]).to.deep.equal([404, 'workspace_not_found']);
+  });
+});
+
+describe('the workspace of a fork in a project whose storage is full', () => {
+  const service = useService({ config: { maxStoragePerProject: 30 } });
+
+  it('the workspace of a fork in a project whose storage is full is refused with the limit, and nothing of the fork is there', async () => {
+    const original = await sessionWithTree(service, { '/workspace/a': 'twelve bytes' });
+    const count = async (): Promise<number> => (await service.api('GET', '/v1/sessions')).body.items.length as number;
+    const fork = () => service.api('POST', `/v1/sessions/${original}/fork`);
+    expect((await fork()).status).to.equal(201);
+    const before = await count();
+    const { status, body } = await fork();
+    expect([status, body.error.type, body.error.details]).to.deep.equal([
+      413,
+      'storage_limit_reached',
+      { max_bytes: 30 },
+    ]);
+    expect(await count()).to.equal(before);
+    const { body: empty } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    expect((await service.api('POST', `/v1/sessions/${empty.id}/fork`)).status).to.equal(201);
   });
 });
