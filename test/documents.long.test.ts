@@ -3,6 +3,7 @@ import type { ModelEntry } from '../src/models/entry.js';
 import { freePort } from '../src/platform/free-port.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -46,6 +47,32 @@ describe('the code in the documents runs', () => {
     await writeFile(file, code);
     return run(process.execPath, [file], more);
   };
+
+  it('the packed client has its licence, keywords, every entry point with types and sources, and no link that leads out of it', async () => {
+    const folder = join(client.folder, 'node_modules/@agent-session-service/client');
+    const read = (path: string): Promise<string> => readFile(join(folder, path), 'utf8');
+    const manifest = JSON.parse(await read('package.json')) as {
+      license: string;
+      keywords: string[];
+      exports: Record<string, string | { types: string; default: string }>;
+    };
+    expect(await read('LICENSE')).to.include('Apache License');
+    expect(manifest.license).to.equal('Apache-2.0');
+    expect(manifest.keywords).to.include.members(['agent', 'llm']);
+    const files = Object.values(manifest.exports).flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : [entry.types, entry.default],
+    );
+    for (const file of files) expect(existsSync(join(folder, file)), file).to.equal(true);
+    for (const file of files.filter((path) => path.endsWith('.js'))) {
+      const { sources } = JSON.parse(await read(`${file}.map`)) as { sources: string[] };
+      for (const source of sources) expect(existsSync(join(folder, file, '..', source)), source).to.equal(true);
+    }
+    const readme = await read('README.md');
+    const links = [...readme.matchAll(/\]\(([^)#]+)/g)].map(([, target]) => target!);
+    for (const link of links.filter((target) => !/^https?:/.test(target))) {
+      expect(existsSync(join(folder, link)), `README.md links to ${link}`).to.equal(true);
+    }
+  });
 
   it('docs/quick-start.md, curl', async () => {
     const code = (await blocks('docs/quick-start.md', 'sh')).join('\n');
