@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { startPostgres } from '../../dev/embedded-postgres.js';
-import type { TestPostgres } from './postgres.js';
+import { testPostgres, type TestPostgres } from './postgres.js';
 import { makeStateDir } from './state-dir.js';
 
 /** A backup of a database that was in use. */
@@ -16,12 +16,9 @@ export interface Backup {
   restore(): Promise<RestoredPostgres>;
 }
 
-export interface RestoredPostgres {
-  url: string;
+export interface RestoredPostgres extends TestPostgres {
   /** Milliseconds until everything was in it. */
   ms: number;
-  /** Ends it and removes its state. */
-  stop(): Promise<void>;
 }
 
 const execute = promisify(execFile);
@@ -94,16 +91,9 @@ export async function copyCluster(adminUrl: string, saved: string): Promise<void
 
 async function start(dataDir: string, fill?: (url: string) => Promise<unknown>): Promise<RestoredPostgres> {
   const took = stopwatch();
-  const { server, url } = await startPostgres({ dataDir });
-  await fill?.(url);
-  return {
-    url,
-    ms: took(),
-    stop: async () => {
-      await server.stop();
-      rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
+  const started = await startPostgres({ dataDir });
+  await fill?.(started.url);
+  return Object.assign(testPostgres(started, dataDir), { ms: took() });
 }
 
 /** Copies a tree that is being written to; `cp` complains of what vanishes meanwhile, which belongs to no backup. */

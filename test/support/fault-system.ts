@@ -45,6 +45,7 @@ export interface FaultSystemOptions {
 export interface FaultSystem extends FaultCalls {
   apis: RoleProcess[];
   workers: RoleProcess[];
+  /** A test that has another server take over puts it here: `close` stops what is here then. */
   postgres: TestPostgres | null;
   temporal: TestTemporal | null;
   proxies: { postgres: TcpProxy; temporal: TcpProxy } | null;
@@ -117,7 +118,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
 
   const { key } = await createKey(db, { project: 'demo' });
   const closed = new AbortController();
-  return {
+  const system: FaultSystem = {
     ...faultCalls({ apis, workers, db, key, model: entry.id, closed: closed.signal }),
     apis,
     workers,
@@ -134,8 +135,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
 
     async killEverything() {
       const processes = allProcesses();
-      await Promise.all([...processes.map((each) => each.kill()), temporal?.kill(), postgres?.kill()]);
-      await Promise.all([temporal?.restart(), postgres?.restart()]);
+      await Promise.all([...processes.map((each) => each.kill()), temporal?.kill(), system.postgres?.kill()]);
+      await Promise.all([temporal?.restart(), system.postgres?.restart()]);
       await Promise.all(processes.map((each) => each.start()));
     },
 
@@ -149,10 +150,11 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
         temporalClient.close(),
       ]);
       await Promise.all([proxies?.postgres.close(), proxies?.temporal.close()]);
-      await Promise.all([postgres?.stop() ?? database.drop(), temporal?.stop()]);
+      await Promise.all([system.postgres?.stop() ?? database.drop(), temporal?.stop()]);
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+  return system;
 }
 
 function hostOf(url: string): { host: string; port: number } {

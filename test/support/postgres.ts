@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import pg from 'pg';
 import { migrate } from '../../src/db/migrate.js';
-import { startPostgres as startEmbedded } from '../../dev/embedded-postgres.js';
+import { startPostgres as startEmbedded, type EmbeddedPostgres } from '../../dev/embedded-postgres.js';
 import { makeStateDir } from './state-dir.js';
 
 const MIGRATIONS = new URL('../../src/db/migrations/', import.meta.url);
@@ -55,8 +55,13 @@ export interface TestPostgres {
 /** Starts a Postgres apart from the run's own; `durable` (the default) makes what was committed survive a kill. */
 export async function startPostgres({ durable = true }: { durable?: boolean } = {}): Promise<TestPostgres> {
   const dataDir = makeStateDir();
-  const { server, url, adminUrl } = await startEmbedded({ dataDir, durable });
-  await migrate(url);
+  const started = await startEmbedded({ dataDir, durable });
+  await migrate(started.url);
+  return testPostgres(started, dataDir);
+}
+
+/** A Postgres with its state in `dataDir`, which goes when the test stops it. */
+export function testPostgres({ server, url, adminUrl }: EmbeddedPostgres, dataDir: string): TestPostgres {
   return {
     url,
     adminUrl,

@@ -24,15 +24,15 @@ export class RandomKiller {
     this.#up = new Set(victims.keys());
   }
 
-  /** Of everything that a system has. @param serverWeight how often Temporal or Postgres is killed, relative to a process of the service */
-  static of({ apis, workers, temporal, postgres }: FaultSystem, serverWeight: number): RandomKiller {
-    const servers = [temporal!, postgres!].map((server): Victim => ({
-      kill: () => server.kill(),
-      start: () => server.restart(),
+  /** Of everything that a system has, also after a failover has replaced its Postgres. @param serverWeight how often Temporal or Postgres is killed, relative to a process of the service */
+  static of(system: FaultSystem, serverWeight: number): RandomKiller {
+    const servers = [() => system.temporal!, () => system.postgres!].map((server): Victim => ({
+      kill: () => server().kill(),
+      start: () => server().restart(),
     }));
     return new RandomKiller(
       new Map([
-        ...[...apis, ...workers].map((each): [Victim, number] => [each, 1]),
+        ...[...system.apis, ...system.workers].map((each): [Victim, number] => [each, 1]),
         ...servers.map((each): [Victim, number] => [each, serverWeight]),
       ]),
     );
@@ -64,7 +64,8 @@ export class RandomKiller {
   }
 }
 
-async function startAgain(victim: Victim): Promise<void> {
+/** Starts it, again and again while what it needs is away or the machine is busy. */
+export async function startAgain(victim: Victim): Promise<void> {
   for (let starts = 1; ; starts += 1) {
     try {
       return await victim.start();

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../src/platform/free-port.js';
 import { checkLog } from './log.js';
@@ -8,10 +9,13 @@ import { checkLog } from './log.js';
 /** `service`: API and worker in one process, as `npm start` runs them. */
 export type Role = 'api' | 'worker' | 'service';
 
+/** This checkout. */
+export const THIS_BUILD = fileURLToPath(new URL('../..', import.meta.url));
+/** From the folder of a checkout. */
 const MAIN: Record<Role, string> = {
-  api: fileURLToPath(new URL('../../dist/api/main.js', import.meta.url)),
-  worker: fileURLToPath(new URL('../../dist/activities/main.js', import.meta.url)),
-  service: fileURLToPath(new URL('whole-service.mjs', import.meta.url)),
+  api: 'dist/api/main.js',
+  worker: 'dist/activities/main.js',
+  service: 'test/support/whole-service.mjs',
 };
 const READY_MS = 60_000;
 
@@ -23,6 +27,8 @@ export interface RoleProcess {
   readonly pid: number;
   /** What it was started with. */
   env: Record<string, string>;
+  /** The checkout whose build it runs; another one counts from the next start. */
+  build: string;
   /** SIGKILL, as a crash. */
   kill(): Promise<void>;
   /** SIGTERM; resolves with the exit code when it has drained. */
@@ -39,7 +45,7 @@ export interface RoleProcess {
 
 /** Starts a role as a process of its own and waits until it answers `/healthz`. */
 export async function startRole(role: Role, env: Record<string, string>): Promise<RoleProcess> {
-  if (!existsSync(MAIN.api)) throw new Error('dist is missing: run `npm run build` first');
+  if (!existsSync(join(THIS_BUILD, MAIN.api))) throw new Error('dist is missing: run `npm run build` first');
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let child: ChildProcess;
@@ -53,7 +59,7 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   };
   const start = async (): Promise<void> => {
-    child = spawn(process.execPath, [MAIN[role]], {
+    child = spawn(process.execPath, [join(started.build, MAIN[role])], {
       env: {
         PATH: process.env.PATH,
         NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
@@ -72,12 +78,11 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
-  await start();
-
-  return {
+  const started: RoleProcess = {
     role,
     url,
     env,
+    build: THIS_BUILD,
     get pid() {
       return child.pid!;
     },
@@ -95,6 +100,8 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
     start,
     log: () => log,
   };
+  await start();
+  return started;
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -70,7 +70,9 @@ function checkTurn(events: StoredEvent[]): string[] {
   if (ends.length > 1) faults.push(`${ends.length} terminal events: ${typesOf(ends)}`);
   if (ends.length > 0 && !TERMINAL.includes(events.at(-1).type)) faults.push('events after the terminal one');
   if (events[0].type !== 'user.message') faults.push(`begins with ${events[0].type}`);
-  if (events.filter((event) => event.type === 'user.message').length > 1) faults.push('more than one user.message');
+  const begins = ({ type, delivered_at_step }: StoredEvent): boolean =>
+    type === 'user.message' && delivered_at_step === undefined;
+  if (events.filter(begins).length > 1) faults.push('more than one user.message that did not steer');
   for (let i = 1; i < events.length; i += 1) {
     if (events[i].created_at < events[i - 1].created_at) faults.push(`event ${i + 1} is older than the one before it`);
   }
