@@ -38,8 +38,10 @@ export interface TestMcpServer extends McpToolServer {
   lastHeaders: NodeJS.Dict<string | string[]>;
   /** May be changed at any time; the next request sees it. */
   options: McpServerOptions;
-  /** Open sockets. */
+  /** Open sockets, also those that a client keeps for later. */
   connections: () => Promise<number>;
+  /** Requests whose answer is not complete, and whose client has not gone. */
+  openRequests: () => number;
   /** Dies with everything under way, as a crashed process. */
   kill: () => Promise<void>;
   /** Comes up again on the same port, with no memory of its sessions. */
@@ -54,9 +56,14 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
   const taskMessageQueue = new InMemoryTaskMessageQueue();
   let http = createServer();
   let port = 0;
+  let open = 0;
 
-  const open = async (): Promise<void> => {
-    http = createServer((req, res) => void answer(req, res));
+  const start = async (): Promise<void> => {
+    http = createServer((req, res) => {
+      open += 1;
+      res.once('close', () => (open -= 1));
+      void answer(req, res);
+    });
     // By default 5 s: a client on a busy machine would send on a connection that is just being closed.
     http.keepAliveTimeout = 60_000;
     ({ port } = await listen(http, port));
@@ -114,17 +121,18 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Te
     options,
     connections: () =>
       new Promise((resolve, reject) => http.getConnections((error, count) => (error ? reject(error) : resolve(count)))),
+    openRequests: () => open,
     kill,
     restart: async () => {
       if (http.listening) await kill();
-      await open();
+      await start();
     },
     close: async () => {
       taskStore.cleanup();
       if (http.listening) await kill();
     },
   };
-  await open();
+  await start();
   server.host = `127.0.0.1:${port}`;
   server.url = `http://${server.host}/mcp`;
   return server;

@@ -337,7 +337,7 @@ describe('probing an MCP server', () => {
       it(`for a server that ${what}`, async () => {
         const server = await start({ gateway });
         expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
-        await eventually('nothing stays open', async () => (await server.connections()) === 0);
+        await eventually('no request stays open', () => server.openRequests() === 0);
       });
     }
 

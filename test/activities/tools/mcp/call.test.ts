@@ -325,7 +325,7 @@ describe('calling a tool of an MCP server', () => {
       await eventually('both calls arrive', () => server.calls.length === 2);
       await calls.close();
       expect(isOutcomeUnknown(await hanging)).to.equal(true);
-      await eventually('every connection is closed', async () => (await server.connections()) === 0);
+      await eventually('every request has ended', () => server.openRequests() === 0);
     });
   });
 });
