@@ -80,6 +80,13 @@ describe('retries of the client', () => {
     expect(await streamed.catch((error: unknown) => error)).to.be.instanceOf(ConnectionError);
   });
 
+  it('retries of the client are left out for a call of a tool, which may have run', async () => {
+    proxy.faults.push({ cut: 'before the answer' });
+    const called = client.callMcpTool('mcp_none', 'refund', { input: {} });
+    expect(await called.catch((error: unknown) => error)).to.be.instanceOf(ConnectionError);
+    expect(proxy.requests).to.have.length(1);
+  });
+
   it('succeed for a deletion whose first response was lost and whose retry gets 404', async () => {
     const { id } = await create();
     proxy.faults.push({ cut: 'before the answer' });

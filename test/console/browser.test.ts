@@ -8,7 +8,7 @@ import { failure, Gate, message, steps, text, thinking, toolUse, wait } from '..
 import { startOauthPair } from '../support/oauth-server.js';
 import { use, useWebhookReceiver } from '../support/use.js';
 import { verifies } from '../support/webhook-receiver.js';
-import { PHONE, useConsole } from './use-console.js';
+import { inspectSizes, PHONE, useConsole } from './use-console.js';
 
 const RICH_TEXT = [
   '# Heading\n\nText with `code`, **bold** and [a link](https://example.com).',
@@ -348,7 +348,16 @@ describe('the console in a browser', function () {
       await page.getByRole('alert').getByText(/^req_/).waitFor();
 
       system.mcp.options.tools = [
-        { name: 'forecast', description: 'Tells the weather', run: () => 'Sunny' },
+        {
+          name: 'forecast',
+          description: 'Tells the weather',
+          inputSchema: {
+            type: 'object',
+            properties: { city: { type: 'string', title: 'City' }, days: { type: 'integer' } },
+            required: ['city'],
+          },
+          run: () => 'Sunny',
+        },
         { name: 'broken', run: () => ({ isError: true, content: [{ type: 'text', text: 'Out of order' }] }) },
       ];
       await page.getByLabel('Address').fill(system.mcp.url);
@@ -357,6 +366,24 @@ describe('the console in a browser', function () {
       await page.getByText('Tells the weather').waitFor();
       await page.getByRole('button', { name: 'Probe' }).click();
       await page.getByText('The server has 2 tools').waitFor({ state: 'attached' });
+
+      const tool = page.locator('.server-tool', { hasText: 'forecast' });
+      await tool.locator('summary').first().click();
+      await tool.getByRole('tab', { name: 'Input schema' }).click();
+      await tool.getByText('"required"').waitFor();
+      await tool.getByRole('tab', { name: 'Try it' }).click();
+      await tool.getByLabel('City').fill('Bern');
+      await tool.getByLabel('days (optional)').fill('3');
+      await tool.getByRole('button', { name: 'Call the tool' }).click();
+      await tool.getByRole('region', { name: 'Result' }).getByText('Sunny').waitFor();
+      expect(system.mcp.calls.at(-1)!.arguments).to.deep.equal({ city: 'Bern', days: 3 });
+      await tool.getByRole('button', { name: 'Enter JSON' }).click();
+      await tool.getByLabel('Input', { exact: true }).fill('{"city": 7}');
+      await tool.getByRole('button', { name: 'Call the tool' }).click();
+      await tool.getByText('The same as a request').click();
+      await tool.getByText('"city": 7').waitFor();
+      expect(system.mcp.calls.at(-1)!.arguments).to.deep.equal({ city: 7 });
+      await inspectSizes(page, 'mcp-tool');
 
       const calls = [toolUse('mcp__weather__forecast', { city: 'Bern' }), toolUse('mcp__weather__broken', {})];
       system.model.on(/^What is the weather/, steps(message(calls), 'It is sunny.'));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { contentOf, formFields } from '../../console/src/conversation/form-fields.js';
+import { contentOf, formFields } from '../../console/src/parts/form-fields.js';
 
 const fieldOf = (property: object) => formFields({ type: 'object', properties: { a: property } })[0]!;
 

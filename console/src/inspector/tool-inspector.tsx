@@ -5,6 +5,7 @@ import { CodeBlock } from '../parts/code-block.js';
 import { CopyText } from '../parts/copy-text.js';
 import { formatDateTime, formatDuration } from '../parts/format.js';
 import { Json } from '../parts/json.js';
+import { prettyJson } from '../parts/pretty-json.js';
 import { literal, RequestCode } from '../parts/request-code.js';
 import { Tabs } from '../parts/tabs.js';
 import { WorkspaceResult } from '../workspace/workspace-result.js';
@@ -31,7 +32,7 @@ export function ToolInspector({ session, turn, call }: Props) {
               <p class="hint">There is no result yet.</p>
             ) : (
               <>
-                <CodeBlock text={pretty(result.content)} label={result.is_error ? 'Error' : 'Result'} />
+                <CodeBlock text={prettyJson(result.content)} label={result.is_error ? 'Error' : 'Result'} />
                 {'truncated' in result && <p class="hint">Only the first 16 KiB are kept here; the agent saw more.</p>}
                 {workspace !== null && <WorkspaceResult result={workspace} />}
               </>
@@ -63,16 +64,6 @@ function Timing({ call: { use, confirmation, result } }: { call: ToolCall }) {
       ]}
     />
   );
-}
-
-/** JSON in a result is easier to read with lines. */
-function pretty(text: string): string {
-  if (!/^\s*[[{]/.test(text)) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
 
 function eventsOf({ events }: Turn, toolUseId: string): unknown[] {

@@ -4,7 +4,6 @@ import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { useAnnounce } from '../parts/announcer.js';
 import { CheckList } from '../parts/check-list.js';
-import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
 
 interface Props {
@@ -22,17 +21,13 @@ export function AllowedTools({ server, onSaved }: Props) {
     onSaved(await client.updateMcpServer(server.id, { allowed_tools: all ? null : allowed }));
     announce('Saved');
   });
-  if (names.length === 0) {
-    return (
-      <Empty title="The server offers no tools">Add tools to the server, then press Probe to read them again.</Empty>
-    );
-  }
+  if (names.length === 0) return null;
   return (
     <form onSubmit={(event) => (event.preventDefault(), saving.run())}>
       <fieldset>
         <legend>Tools that agents may use</legend>
         <CheckList
-          options={server.tools.map(({ name, description }) => ({ value: name, label: name, hint: description }))}
+          options={server.tools.map(({ name }) => ({ value: name, label: name }))}
           selected={allowed}
           onChange={setAllowed}
         />

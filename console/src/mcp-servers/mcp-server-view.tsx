@@ -15,6 +15,7 @@ import { AllowedTools } from './allowed-tools.js';
 import { Authorization } from './authorization.js';
 import { CalledAs } from './called-as.js';
 import { PinnedTools } from './pinned-tools.js';
+import { ServerTools } from './server-tools.js';
 
 export function McpServerView({ id }: { id: string }) {
   const client = useClient();
@@ -47,6 +48,7 @@ export function McpServerView({ id }: { id: string }) {
       <ErrorNote error={probing.error} />
       {server.auth.type === 'OAUTH' && <Authorization server={server} onChanged={replace} />}
       <ServerFacts server={server} />
+      <ServerTools server={server} />
       <CalledAs server={server} onChanged={replace} />
       <PinnedTools server={server} onChanged={replace} />
       <AllowedTools key={server.updated_at + server.last_probed_at} server={server} onSaved={replace} />

@@ -1,6 +1,6 @@
 import type { AgentSessionClient, UsageGroup } from '../../../client/src/index.js';
+import { DAY_MS, type Period } from './period.js';
 
-const DAY_MS = 86_400_000;
 /** So many days are read at once: lists of a project have a bounded share of the service. */
 const AT_ONCE = 4;
 
@@ -14,11 +14,11 @@ export interface Stack {
 export async function readStacks(
   client: AgentSessionClient,
   days: UsageGroup[],
-  from: Date,
+  { from, to }: Period,
   signal: AbortSignal,
 ): Promise<Stack[]> {
   const stacks: Stack[] = [];
-  for (let time = from.getTime(); time <= Date.now(); time += DAY_MS) {
+  for (let time = from.getTime(); time < Math.min(to.getTime(), Date.now()); time += DAY_MS) {
     stacks.push({ day: new Date(time).toISOString().slice(0, 10), models: [] });
   }
   const used = stacks.filter(({ day }) => days.some(({ group }) => group === day));

@@ -12,12 +12,11 @@ import { saveText } from '../parts/save-blob.js';
 import { replaceQuery } from '../route.js';
 import { csvOf } from './csv.js';
 import { measureOf } from './measure.js';
+import { DEFAULT_PERIOD, periodOf, periods, type Period } from './period.js';
 import { readStacks, type Stack } from './read-stacks.js';
 import { UsageChart } from './usage-chart.js';
 import { UsageTable, type Sort } from './usage-table.js';
 
-const DAY_MS = 86_400_000;
-const PERIODS = ['7', '30', '90'];
 const METADATA = 'metadata.';
 const GROUPS: [string, string][] = [
   ['day', 'Day (UTC)'],
@@ -36,17 +35,17 @@ interface Loaded {
 /** What the project's turns took: tokens and money, by day, model, session or a key of the sessions' metadata. */
 export function UsageView({ query }: { query: URLSearchParams }) {
   const client = useClient();
-  const [days, setDays] = useState(PERIODS.find((period) => period === query.get('days')) ?? '30');
+  const [choices] = useState(periods);
+  const [time, setTime] = useState(choices.find(([name]) => name === query.get('time'))?.[0] ?? DEFAULT_PERIOD);
   const [kind, setKind] = useState(GROUPS.find(([name]) => name === query.get('by'))?.[0] ?? 'day');
   const [key, setKey] = useState(query.get('key') ?? '');
   const [chosenSort, setSort] = useState<Sort | null>(null);
-  useEffect(() => replaceQuery({ days, by: kind, key: kind === METADATA ? key : undefined }), [days, kind, key]);
+  useEffect(() => replaceQuery({ time, by: kind, key: kind === METADATA ? key : undefined }), [time, kind, key]);
   const groupBy = kind === METADATA ? METADATA + key : kind;
-  // From the begin of a day of UTC, as the groups are.
-  const from = useMemo(() => new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - (Number(days) - 1) * DAY_MS), [days]);
+  const period = useMemo(() => periodOf(time), [time]);
   const { value: loaded, error } = useLoad(
-    (signal) => (groupBy === METADATA ? Promise.resolve(null) : load(client, groupBy, from.toISOString(), signal)),
-    [client, from, groupBy],
+    (signal) => (groupBy === METADATA ? Promise.resolve(null) : load(client, groupBy, period, signal)),
+    [client, period, groupBy],
   );
   const [stacks, setStacks] = useState<Stack[] | null>(null);
   const [stackError, setStackError] = useState<unknown>(null);
@@ -54,12 +53,12 @@ export function UsageView({ query }: { query: URLSearchParams }) {
     const leave = new AbortController();
     setStacks(null);
     if (loaded !== null && loaded.days.length > 0) {
-      readStacks(client, loaded.days, from, leave.signal).then(setStacks, (cause: unknown) => {
+      readStacks(client, loaded.days, period, leave.signal).then(setStacks, (cause: unknown) => {
         if (!leave.signal.aborted) setStackError(cause);
       });
     }
     return () => leave.abort();
-  }, [client, loaded?.days, from]);
+  }, [client, loaded?.days, period]);
   const sort = chosenSort ?? (kind === 'day' ? 'group' : 'cost');
   const models = [...new Set((stacks ?? []).flatMap(({ models: of }) => of.map(({ group }) => group!)))];
   return (
@@ -67,18 +66,19 @@ export function UsageView({ query }: { query: URLSearchParams }) {
       <PageHead title="Usage">
         <button
           disabled={loaded === null || loaded.groups.length === 0}
-          onClick={() => saveText(`usage-${groupBy}-${days}-days.csv`, 'text/csv', csvOf(loaded!.groups))}
+          onClick={() =>
+            saveText(
+              `usage-${groupBy}-${time.includes('-') ? time : `${time}-days`}.csv`,
+              'text/csv',
+              csvOf(loaded!.groups),
+            )
+          }
         >
           <Icon name="file" /> CSV
         </button>
       </PageHead>
       <div class="filters actions">
-        <SelectField
-          label="Time"
-          value={days}
-          options={PERIODS.map((period) => [period, `Last ${period} days`] as const)}
-          onChange={setDays}
-        />
+        <SelectField label="Time" value={time} options={choices} onChange={setTime} />
         <SelectField label="By" value={kind} options={GROUPS} onChange={(next) => (setKind(next), setSort(null))} />
         {kind === METADATA && (
           <Field label="Key">
@@ -110,9 +110,10 @@ export function UsageView({ query }: { query: URLSearchParams }) {
   );
 }
 
-async function load(client: AgentSessionClient, groupBy: string, from: string, signal: AbortSignal): Promise<Loaded> {
+async function load(client: AgentSessionClient, groupBy: string, period: Period, signal: AbortSignal): Promise<Loaded> {
+  const window = { from: period.from.toISOString(), to: period.to.toISOString() };
   const read = (by: string): Promise<UsageGroup[]> =>
-    Array.fromAsync(client.eachUsage({ from, group_by: by, limit: 100 }, { signal }));
+    Array.fromAsync(client.eachUsage({ ...window, group_by: by, limit: 100 }, { signal }));
   const [groups, days] = await Promise.all([read(groupBy), groupBy === 'day' ? null : read('day')]);
   const sessions = new Map<string, Session>();
   if (groupBy === 'session') {

@@ -1,4 +1,4 @@
-import { toLocalTime } from '../parts/format.js';
+import { toLocalTime } from './format.js';
 
 /** A field of a form, read from the flat schema that a server sent. */
 export interface FormField {
@@ -6,7 +6,8 @@ export interface FormField {
   label: string;
   description: string | null;
   required: boolean;
-  kind: 'text' | 'number' | 'flag' | 'choice' | 'choices';
+  /** `json`: a value of any kind, as JSON. */
+  kind: 'text' | 'number' | 'flag' | 'choice' | 'choices' | 'json';
   inputType: 'text' | 'email' | 'url' | 'date' | 'datetime-local';
   isInteger: boolean;
   /** Attributes of the `<input>`, so that the browser refuses what the server's schema does not allow. */
