@@ -1,4 +1,6 @@
-import { text } from 'node:stream/consumers';
+import { AsyncResource } from 'node:async_hooks';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { MIB } from '../../src/platform/units.js';
 import { ModelStreamError } from './failures.js';
 
@@ -7,27 +9,55 @@ const MAX_BYTES = 32 * MIB;
 /** An event is kept and parsed as a whole. */
 const MAX_EVENT_BYTES = 4 * MIB;
 const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'];
+const NEWLINE = 10;
 
 export type Answered = Pick<Response, 'url' | 'status' | 'headers'> & { body: AsyncIterable<Uint8Array> | null };
 
-/** The part of a `Response` that the SDKs use. A body that is too long fails. */
+/** The part of a `Response` that the SDKs use. */
 export class ModelResponse {
   readonly url: string;
   readonly status: number;
   readonly ok: boolean;
   readonly headers: Headers;
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: Readable;
 
-  constructor({ url, status, headers, body }: Answered, onProgress: () => void) {
+  constructor(
+    { url, status, headers, body }: Answered,
+    private readonly onProgress: () => void,
+  ) {
     this.url = url;
     this.status = status;
     this.ok = status >= 200 && status < 300;
     this.headers = headers;
-    this.body = bounded(body ?? [], onProgress);
+    this.body = body instanceof Readable ? body : Readable.from(body ?? []);
   }
 
-  text(): Promise<string> {
-    return text(this.body);
+  /**
+   * Gives each chunk of the body to `take` as it arrives, and resolves at its end. An iterator would take several promises for each
+   * token of each turn. A body that is too long fails, and so does one whose chunk `take` refuses by an error.
+   */
+  async read(take: (chunk: Uint8Array) => void): Promise<void> {
+    const { body } = this;
+    const size = new BodySize();
+    // The socket may have been opened for another call: its chunks arrive in that call's async context.
+    const receive = AsyncResource.bind((chunk: Uint8Array) => {
+      if (body.destroyed) return;
+      try {
+        this.onProgress();
+        size.add(chunk);
+        take(chunk);
+      } catch (error) {
+        body.destroy(error as Error);
+      }
+    });
+    body.on('data', receive);
+    await finished(body, { writable: false });
+  }
+
+  async text(): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    await this.read((chunk) => void chunks.push(chunk));
+    return new TextDecoder().decode(Buffer.concat(chunks));
   }
 
   async json(): Promise<unknown> {
@@ -35,25 +65,27 @@ export class ModelResponse {
   }
 }
 
-async function* bounded(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  onProgress: () => void,
-): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  let eventBytes = 0;
-  for await (const chunk of body) {
-    onProgress();
-    bytes += chunk.length;
+/** The bytes of a body, and those since its last whole event. */
+class BodySize {
+  #bytes = 0;
+  #eventBytes = 0;
+
+  /** @throws ModelStreamError if the body or an event of it is too long */
+  add(chunk: Uint8Array): void {
     const end = endOfLastEvent(chunk);
-    eventBytes = chunk.length - end + (end === 0 ? eventBytes : 0);
-    if (bytes > MAX_BYTES || eventBytes > MAX_EVENT_BYTES)
+    this.#bytes += chunk.length;
+    this.#eventBytes = chunk.length - end + (end === 0 ? this.#eventBytes : 0);
+    if (this.#bytes > MAX_BYTES || this.#eventBytes > MAX_EVENT_BYTES) {
       throw new ModelStreamError('The model’s answer is too long.');
-    yield chunk;
+    }
   }
 }
 
 /** 0 if no event ends in the chunk. An end that is split between two chunks is not found: the next event counts with it. */
-function endOfLastEvent({ buffer, byteOffset, length }: Uint8Array): number {
+function endOfLastEvent(bytes: Uint8Array): number {
+  const { buffer, byteOffset, length } = bytes;
+  // Most chunks are whole events.
+  if (bytes[length - 1] === NEWLINE && bytes[length - 2] === NEWLINE) return length;
   const chunk = Buffer.from(buffer, byteOffset, length);
   return Math.max(...EVENT_ENDS.map((end) => chunk.lastIndexOf(end))) + 1;
 }

@@ -7,6 +7,7 @@ import type { TextObserver } from './growing-block.js';
 import type { ModelClient } from './clients.js';
 import { ModelAnswerError, ModelStreamError } from './failures.js';
 import { GrowingAnswer } from './growing-answer.js';
+import type { ModelResponse } from './model-response.js';
 import { ModelEventReader, type ModelEvent } from './read-events.js';
 import { UsageMeter } from './usage-meter.js';
 import { Watchdog } from './watchdog.js';
@@ -51,35 +52,61 @@ export async function streamAnswer(
   const meter = new UsageMeter(request.inputTokens);
   const growing = new GrowingAnswer(observer, redactor);
   const either = AbortSignal.any([signal, watchdog.signal]);
+  const reader = new ModelEventReader();
   let isMessage = false;
   let isReleased = false;
   // A model that has given its stop reason does not think any more.
   const waitFor = ({ isWhole, stopReason }: GrowingAnswer): number =>
     isWhole ? waits.stop : stopReason === null ? waits.content : idleSeconds * 1000;
-  try {
-    const { body, headers } = await watchdog.watch(() =>
-      api.messages.create({ ...request.take(), stream: true }, { signal: either }).asResponse(),
-    );
-    watchdog.awaitContent(waits.content);
-    const chunks = (body as unknown as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
-    for await (const events of eventsIn(chunks, () => growing.isWhole && !signal.aborted)) {
+  const take = (events: ModelEvent[], headers: Headers): void => {
+    let hasContent = false;
+    try {
       for (const event of events) {
         if (event.type === 'error') throw new ModelAnswerError(event.body, headers);
-        answer.usage = meter.add(event);
-        if (!isMessage && CONTENT.test(event.type)) observer.started();
-        isMessage ||= CONTENT.test(event.type);
+        meter.add(event);
+        if (CONTENT.test(event.type)) {
+          if (!isMessage) observer.started();
+          isMessage = true;
+          hasContent = true;
+        }
         growing.take(event);
         if (growing.isStopped) break;
       }
+    } finally {
+      answer.usage = meter.usage;
       answer.stopReason = growing.stopReason;
-      if (growing.characters > 0) answer.firstTokenMs ??= performance.now() - began;
-      if (growing.isStopped) break;
-      if (events.some(({ type }) => CONTENT.test(type))) watchdog.awaitContent(waitFor(growing));
     }
+    if (growing.characters > 0) answer.firstTokenMs ??= performance.now() - began;
+    if (hasContent && !growing.isStopped) watchdog.awaitContent(waitFor(growing));
+  };
+  try {
+    const response = await watchdog.watch(() =>
+      api.messages.create({ ...request.take(), stream: true }, { signal: either }).asResponse(),
+    );
+    watchdog.awaitContent(waits.content);
+    const { headers } = response;
+    let stop = (): void => undefined;
+    const stopped = new Promise<void>((resolve) => (stop = resolve));
+    const ended = (response as unknown as ModelResponse)
+      .read((chunk) => {
+        if (growing.isStopped) return;
+        take(reader.push(chunk), headers);
+        if (growing.isStopped) stop();
+      })
+      .then(
+        () => {
+          if (!growing.isStopped) take(reader.end(), headers);
+        },
+        (error: unknown) => {
+          // The connection broke after a whole message.
+          if (!growing.isWhole || signal.aborted) throw error;
+        },
+      );
+    await Promise.race([stopped, ended]);
     signal.throwIfAborted();
     if (!isMessage) throw new ModelStreamError('The model’s server sent no event of the Messages API.');
     isReleased = growing.isStopped;
-    if (isReleased) void release(chunks, watchdog, waits.release);
+    if (isReleased) void release(ended, watchdog, waits.release);
     answer.content = growing.finish();
   } catch (error) {
     signal.throwIfAborted();
@@ -94,32 +121,10 @@ export async function streamAnswer(
   }
 }
 
-/** The events of each chunk of a body. If the connection breaks after a whole message, the body has ended. */
-async function* eventsIn(
-  chunks: AsyncIterator<Uint8Array>,
-  isWhole: () => boolean,
-): AsyncGenerator<ModelEvent[], void> {
-  const reader = new ModelEventReader();
-  for (;;) {
-    const next = await chunks.next().catch((error: unknown) => {
-      if (isWhole()) return null;
-      throw error;
-    });
-    if (next === null) return;
-    yield next.done === true ? reader.end() : reader.push(next.value);
-    if (next.done === true) return;
-  }
-}
-
-/** Reads the rest of a response, so that its connection can be used again, and ends the request in any case. */
-async function release(chunks: AsyncIterator<Uint8Array>, watchdog: Watchdog, ms: number): Promise<void> {
+/** Waits for the end of a response, so that its connection can be used again, and ends the request in any case. */
+async function release(ended: Promise<void>, watchdog: Watchdog, ms: number): Promise<void> {
   const timer = setTimeout(() => watchdog.abort(), ms);
-  try {
-    for (let isOver = false; !isOver;) isOver = (await chunks.next()).done === true;
-  } catch (error) {
-    ignored('the answer is complete')(error);
-  } finally {
-    clearTimeout(timer);
-    watchdog.abort();
-  }
+  await ended.catch(ignored('the answer is complete'));
+  clearTimeout(timer);
+  watchdog.abort();
 }

@@ -45,13 +45,13 @@ export class UsageMeter {
     this.#measured = { countedInput, reported, hasEnded: false, isOutputFinal: false, bytes: 0 };
   }
 
-  /** Takes the next event of the answer; returns the usage by now. Other code says what is wrong with an event. */
-  add(event: ModelEvent): CallUsage {
-    this.#take(event);
+  /** The usage by now. */
+  get usage(): CallUsage {
     return settleUsage({ ...this.#measured, bytes: this.#measured.bytes + this.#thinkingBytes });
   }
 
-  #take(event: ModelEvent): void {
+  /** Takes the next event of the answer. Other code says what is wrong with an event. */
+  add(event: ModelEvent): void {
     switch (event.type) {
       case 'message_start':
         this.#report(event);

@@ -6,7 +6,7 @@ import type { SendRequest } from './send.js';
 export class Watchdog {
   #controller = new AbortController();
   #bytes: NodeJS.Timeout | undefined;
-  #content: NodeJS.Timeout | undefined;
+  #content: { timer: NodeJS.Timeout; ms: number } | undefined;
   #isStopped = false;
 
   constructor(private readonly seconds: number) {}
@@ -28,9 +28,13 @@ export class Watchdog {
 
   /** Aborts when this is not called again within `ms`: signs of life are no content. */
   awaitContent(ms: number): void {
-    clearTimeout(this.#content);
-    const error = (): Error => new ModelIdleTimeoutError(ms / 1000, 'nothing but pings');
-    this.#content = setTimeout(() => this.abort(error()), ms);
+    if (this.#content?.ms === ms) {
+      this.#content.timer.refresh();
+      return;
+    }
+    clearTimeout(this.#content?.timer);
+    const abort = (): void => this.abort(new ModelIdleTimeoutError(ms / 1000, 'nothing but pings'));
+    this.#content = { timer: setTimeout(abort, ms), ms };
   }
 
   /** Runs a call of the SDK; the requests it sends restart this watchdog. */
@@ -41,7 +45,7 @@ export class Watchdog {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#bytes);
-    clearTimeout(this.#content);
+    clearTimeout(this.#content?.timer);
   }
 }
 

@@ -1,5 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout } from 'node:timers/promises';
 import { ModelIdleTimeoutError } from '../../../activities/model/failures.js';
 import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
@@ -21,7 +23,9 @@ describe('the stream of an answer', () => {
   before(async () => (model = await startScriptedModel()));
   after(() => model.close());
 
-  const call = async (): Promise<{ answer: ModelAnswer; streamed: string; started: number }> => {
+  const call = async (
+    onText: () => void = () => undefined,
+  ): Promise<{ answer: ModelAnswer; streamed: string; started: number }> => {
     const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
     const answer: ModelAnswer = { content: [], stopReason: null, usage, firstTokenMs: null };
     const api = new Anthropic({ apiKey: 'k', baseURL: model.url, maxRetries: 0, fetch: watchedFetch(send) });
@@ -29,7 +33,10 @@ describe('the stream of an answer', () => {
     let started = 0;
     const observer = {
       started: () => void (started += 1),
-      text: (piece: string) => void (streamed += piece),
+      text: (piece: string) => {
+        streamed += piece;
+        onText();
+      },
       thinking: () => undefined,
     };
     const params = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Go' }] };
@@ -43,6 +50,17 @@ describe('the stream of an answer', () => {
       () => 'none',
       (error: unknown) => error,
     );
+
+  it('the stream of an answer reaches its observer in the async context of its call, also on a connection that another one opened', async () => {
+    const calls = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    for (const name of ['first', 'second']) {
+      model.reply([text('One'), wait(20), text('two')]);
+      await calls.run(name, () => call(() => seen.push(calls.getStore())));
+      await setTimeout(100);
+    }
+    expect(seen).to.deep.equal(['first', 'first', 'second', 'second']);
+  });
 
   it('the stream of an answer restarts the idle timeout with every byte', async () => {
     const pings = Array.from({ length: 12 }, () => [wait(100), raw(': still here\n\n')]).flat();

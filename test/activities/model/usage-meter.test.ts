@@ -14,9 +14,8 @@ const end = (usage?: unknown) => ({ type: 'message_delta', delta: { stop_reason:
 
 function usageOf(...events: object[]): CallUsage {
   const meter = new UsageMeter(COUNTED);
-  let usage!: CallUsage;
-  for (const event of events) usage = meter.add(event as ModelEvent);
-  return usage;
+  for (const event of events) meter.add(event as ModelEvent);
+  return meter.usage;
 }
 
 const counts = (input_tokens: number, output_tokens: number) => ({
