@@ -13,6 +13,12 @@ const GAP_RETRY_MS = 60;
 /** How long a stream waits for LISTEN before it reads. Without notifications, the feed's poll finds what it misses. */
 const LISTEN_TIMEOUT_MS = 1000;
 const MAX_WAITING = 1000;
+/**
+ * The streams of a session get its deltas together, at this interval for each of them: what a write to each takes then stays a small
+ * share of the time, however many there are. A few streams do not wait.
+ */
+const INTERVAL_PER_STREAM_MS = 0.2;
+const MAX_INTERVAL_MS = 50;
 
 /**
  * The latest frames of one session, shared by all its streams in this process. A stream joins before it reads the tables, so
@@ -31,6 +37,8 @@ export class SessionReader {
   #waiting: TurnNotification[] = [];
   #isReading = false;
   #gapTimer: NodeJS.Timeout | null = null;
+  #notifiedAt = 0;
+  #notifyTimer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
   /** `listening` resolves when the session's notifications arrive; `limit` bounds the reads of all readers. */
@@ -179,7 +187,9 @@ export class SessionReader {
     if (fresh.length === 0) return;
     this.ring.append(fresh);
     this.#moveTo(placeAfter(this.#head!, fresh));
-    this.#notify();
+    // Events and the first delta of a message do not wait, and take with them what has gathered.
+    if (fresh.every(({ position: [, , , delta] }) => delta > 1)) this.#notifyLater();
+    else this.#notify();
   }
 
   #moveTo(place: StreamPlace): void {
@@ -190,7 +200,20 @@ export class SessionReader {
     this.#head = place;
   }
 
+  #notifyLater(): void {
+    const wait = this.#notifiedAt + intervalOf(this.watchers.size) - performance.now();
+    if (wait <= 0) this.#notify();
+    else this.#notifyTimer ??= setTimeout(() => this.#notify(), wait);
+  }
+
   #notify(): void {
+    clearTimeout(this.#notifyTimer ?? undefined);
+    this.#notifyTimer = null;
+    this.#notifiedAt = performance.now();
     for (const notify of this.watchers) notify();
   }
+}
+
+function intervalOf(streams: number): number {
+  return Math.min(MAX_INTERVAL_MS, streams * INTERVAL_PER_STREAM_MS);
 }

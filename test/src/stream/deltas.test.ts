@@ -257,6 +257,47 @@ describe('deltas', () => {
     await endTurn(deps, turn.id, { kind: 'cancelled' });
   });
 
+  it('deltas reach the many streams of a session together; the first one of a message and an event do not wait', async () => {
+    const turn = await running();
+    const ring = new RingMemory().createRing();
+    const reader = new SessionReader(turn.sessionId, Promise.resolve(), ring, pLimit(1), db, log);
+    const { to: place } = (await reader.open(projectId, '', false))!;
+    let calls = 0;
+    let seen = 0;
+    reader.watchers.add(() => {
+      calls += 1;
+      seen = reader.head!.at[3];
+    });
+    for (let n = 0; n < 500; n += 1) reader.watchers.add(() => undefined);
+    const of = { turnId: turn.id, attempt: 1, messageId: 'msg_1', sentAt: 0 };
+    const take = (first: number): void =>
+      reader.take({ ...of, kind: 'deltas', position: 1, first, runs: [[DELTA, `${first} `]] });
+    take(1);
+    expect(calls).to.equal(1);
+    for (let number = 2; number <= 200; number += 1) take(number);
+    expect(calls).to.be.lessThan(20);
+    await eventually('the rest reaches them', () => seen === 200);
+    take(201);
+    const soFar = calls;
+    const event = {
+      id: 'event_1',
+      turn_id: turn.id,
+      position: 2,
+      type: 'agent.message',
+      created_at: 'now',
+      data: '{}',
+    };
+    reader.take({ kind: 'stored', turnId: turn.id, position: 2, live: { after: [1, 1, 201], events: [event] } });
+    expect(calls).to.equal(soFar + 1);
+    const { frames } = (await reader.after(place))!;
+    expect(frames.map(({ position }) => position[3])).to.deep.equal([
+      ...Array.from({ length: 201 }, (_, n) => n + 1),
+      0,
+    ]);
+    reader.close();
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
+  });
+
   it('deltas are not followed live by events that are too long for a notification', async () => {
     const turn = await running();
     const event = { id: 'event_1', turn_id: turn.id, position: 2, type: 'agent.message', created_at: 'now' };
