@@ -21,7 +21,8 @@ export async function startLangGraphServer(modelUrl: string): Promise<StartedSid
   const threads = `http://127.0.0.1:${port}/threads`;
   const post = (body: object) => ({
     method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
+    // The server closes a connection that was idle for 5 s, perhaps while the next request is on its way.
+    headers: { 'Content-Type': 'application/json', Connection: 'close' },
     body: JSON.stringify(body),
   });
   const answers = new Map<string, SseReader>();

@@ -21,8 +21,14 @@ export async function measureRounds(
       if (!name.startsWith(only)) continue;
       for (const side of sides) {
         if (side === null) continue;
-        await settle(side);
-        measured.set(side.name, [...(measured.get(side.name) ?? []), await measure(side)]);
+        try {
+          await settle(side);
+          measured.set(side.name, [...(measured.get(side.name) ?? []), await measure(side)]);
+        } catch (error) {
+          // The others are still worth their time.
+          console.log(`${name} of ${side.name} failed: ${String(error)}`);
+          process.exitCode = 1;
+        }
       }
     }
   }
