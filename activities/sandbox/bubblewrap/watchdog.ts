@@ -1,8 +1,12 @@
-import { readdir, readFile, statfs } from 'node:fs/promises';
+import { readdir, readFile, readlink, stat, statfs } from 'node:fs/promises';
 import type { Stopped } from '../../../src/workspaces/sandbox.js';
 import { MIB } from '../../../src/platform/units.js';
 
 const PAGE = 4096;
+/** Among more open files than these the pipes are not looked for: that takes time for each file. */
+const MAX_NAMED = 8192;
+/** Of a pipe of a user whose pipes have all the pages that they may. */
+const MIN_PIPE_PAGES = 2;
 /** Among more processes than these the parts of shared pages are not measured: that takes time for each page. */
 const MAX_SHARING = 32;
 const MEMORY_INTERVAL_MS = 100;
@@ -65,19 +69,54 @@ export function watch({ pid, maxMemory, tree }: Watched, stop: (why: Stopped) =>
 }
 
 /**
- * The memory of all processes below `pid`, with their page tables and the buffers of their sockets. Pages that several processes
- * share count for each at first; only where that is too much, each has its part.
+ * The memory of all processes below `pid`, with their page tables and the buffers of their sockets and pipes. Pages that several
+ * processes share count for each at first; only where that is too much, each has its part. So do pipes: each open file is counted as
+ * the end of a pipe at first.
  */
 async function memoryOf(pid: number, limit: number): Promise<number> {
   const pids = await processesOf(pid);
   const sockets = await socketBytes(pid);
   const counted = await sum(pids, (id) => kibOf(`/proc/${id}/status`, ['RssAnon', 'RssShmem', 'VmSwap', 'VmPTE']));
-  if (counted + sockets <= limit || pids.length > MAX_SHARING) return counted + sockets;
+  const files = await sum(pids, openFilesOf);
+  const atMost = await pipeBytes(files);
+  if (counted + sockets + atMost <= limit) return counted + sockets + atMost;
+  const pipes = files > MAX_NAMED ? atMost : await pipeBytes((await pipesOf(pids)).size);
+  if (counted + sockets + pipes <= limit || pids.length > MAX_SHARING) return counted + sockets + pipes;
   const shares = sum(pids, async (id) => {
     const pages = await kibOf(`/proc/${id}/smaps_rollup`, ['Pss_Anon', 'Pss_Shmem', 'SwapPss']);
     return pages + (await kibOf(`/proc/${id}/status`, ['VmPTE']));
   });
-  return (await shares) + sockets;
+  return (await shares) + sockets + pipes;
+}
+
+/** How many files a process has open. Linux before 6.2 does not tell it at once. */
+async function openFilesOf(pid: number): Promise<number> {
+  const { size } = await stat(`/proc/${pid}/fd`);
+  return size > 0 ? size : (await readdir(`/proc/${pid}/fd`)).length;
+}
+
+/** The pipes that processes have open, by the names that the kernel gives them. */
+async function pipesOf(pids: number[]): Promise<Set<string>> {
+  const pipes = new Set<string>();
+  for (const pid of pids) {
+    for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      const name = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '');
+      if (name.startsWith('pipe:')) pipes.add(name);
+    }
+  }
+  return pipes;
+}
+
+/**
+ * What so many pipes may hold; the kernel does not tell what they hold. Those of a user may grow until all have so many pages; then
+ * each further one has two.
+ */
+async function pipeBytes(count: number): Promise<number> {
+  const [most, soft] = await Promise.all(
+    ['pipe-max-size', 'pipe-user-pages-soft'].map((name) => readFile(`/proc/sys/fs/${name}`, 'latin1').then(Number)),
+  );
+  const grown = count * most!;
+  return soft === 0 ? grown : Math.min(grown, soft! * PAGE) + count * MIN_PIPE_PAGES * PAGE;
 }
 
 /** The bytes that these lines of a file in /proc have together. */

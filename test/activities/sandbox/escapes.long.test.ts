@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { processesWith } from '../../support/processes-with.js';
-import { useSandbox } from '../../support/sandbox.js';
+import { newProvider, useSandbox } from '../../support/sandbox.js';
 import { skip } from '../../support/skip.js';
 
 const lines = (text: string): string[] => text.trim().split('\n');
@@ -306,5 +306,43 @@ E`;
 
   it('has lower priority than the service, and umask 022', async () => {
     expect((await sandbox.bash('nice; umask')).output).to.equal('10\n0022\n');
+  });
+});
+
+describe('a command of a sandbox with little memory', () => {
+  const sandbox = useSandbox((test) => newProvider({ sandboxMemoryMb: 170 }, test));
+
+  it('a command of a sandbox with little memory is stopped for what its pipes hold', async () => {
+    const pipes = `/usr/bin/python3 - <<'E'
+import os, time
+for i in range(20):
+    if os.fork() == 0:
+        kept = []
+        try:
+            while True:
+                kept.append(os.pipe())
+                os.set_blocking(kept[-1][1], False)
+                try:
+                    while True: os.write(kept[-1][1], bytes(4096))
+                except BlockingIOError: pass
+        except OSError: time.sleep(4); os._exit(0)
+for i in range(20): os.wait()
+print('done')
+E`;
+    expect(await sandbox.bash(pipes)).to.include({ stopped: 'memory' });
+  });
+
+  it('a command of a sandbox with little memory may have many files open, and pipelines', async () => {
+    const files = `/usr/bin/python3 - <<'E'
+import os, time
+kept = [os.open('/dev/null', os.O_RDONLY) for i in range(1000)]
+for i in range(7):
+    if os.fork() == 0: time.sleep(1); os._exit(0)
+for i in range(7): os.wait()
+print('done')
+E`;
+    expect(await sandbox.bash(files)).to.include({ stopped: null, output: 'done\n' });
+    const pipeline = `seq 100000 ${'| cat '.repeat(20)} | tail -n 1; sleep 0.3`;
+    expect(await sandbox.bash(pipeline)).to.include({ stopped: null, output: '100000\n' });
   });
 });
