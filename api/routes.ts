@@ -52,7 +52,9 @@ import { sendAnswers } from './sessions/send-answers.js';
 import { sendMessage } from './sessions/send-message.js';
 import { updateSession } from './sessions/update.js';
 import { deleteSkill } from './skills/delete.js';
+import { skillContent } from './skills/content.js';
 import { getSkill } from './skills/get.js';
+import { listFilesOfSkill } from './skills/list-files.js';
 import { listSkills } from './skills/list.js';
 import { uploadSkill } from './skills/upload.js';
 import { withdrawMessage } from './sessions/withdraw-message.js';
@@ -86,6 +88,8 @@ export const routes: Route[] = [
   ['POST',   '/v1/skills',                                                'skills:write',      LIMITED,   uploadSkill,                  null],
   ['GET',    '/v1/skills',                                                'skills:read',       UNLIMITED, listSkills,                   null],
   ['GET',    '/v1/skills/{skill_id}',                                     'skills:read',       UNLIMITED, getSkill,                     null],
+  ['GET',    '/v1/skills/{skill_id}/files',                               'skills:read',       UNLIMITED, listFilesOfSkill,             null],
+  ['GET',    '/v1/skills/{skill_id}/content',                             'skills:read',       UNLIMITED, skillContent,                 null],
   ['DELETE', '/v1/skills/{skill_id}',                                     'skills:write',      LIMITED,   deleteSkill,                  null],
   ['POST',   '/v1/mcp-servers',                                           'mcp_servers:write', LIMITED,   registerMcpServer,            null],
   ['GET',    '/v1/mcp-servers',                                           'mcp_servers:read',  UNLIMITED, listMcpServers,               null],

@@ -49,6 +49,11 @@ export class AgentSessionClient extends Operations {
     return this.#download(`/v1/sessions/${segment(sessionId)}/workspace/content`, { path }, options);
   }
 
+  /** The content of a file of a skill. Read it as that of `downloadFile`. */
+  skillContent(skillId: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    return this.#download(`/v1/skills/${segment(skillId)}/content`, { path }, options);
+  }
+
   /** A folder of the session's workspace as ZIP; `/workspace` unless `path` says another. Read it as the content of `downloadFile`. */
   workspaceArchive(sessionId: string, options: RequestOptions & { path?: string } = {}): Promise<Response> {
     const { path, ...rest } = options;

@@ -9,6 +9,8 @@ export type ErrorDetails<Type extends ErrorType> = OrUndefined<DetailsByType[Typ
 type OrUndefined<Details> = Details extends null ? undefined : Details;
 
 export type Skill = Schemas['Skill'];
+/** A file of a skill. */
+export type SkillFile = Schemas['SkillFile'];
 export type McpServer = Schemas['McpServer'];
 /** A tool of an MCP server with the schema of its input. */
 export type McpServerTool = Schemas['McpServerTool'];

@@ -328,7 +328,10 @@ describe('the console in a browser', function () {
       await upload('no frontmatter');
       await page.getByRole('alert').filter({ hasText: 'invalid_skill_bundle' }).waitFor();
       await upload('---\nname: haiku\ndescription: Writes haikus\n---\nFive, seven, five.');
-      await page.getByRole('listitem').filter({ hasText: 'Writes haikus' }).waitFor();
+      const row = page.getByRole('listitem').filter({ hasText: 'Writes haikus' });
+      await row.getByRole('button', { name: 'Files of haiku' }).click();
+      await row.getByText('Five, seven, five.').waitFor();
+      await inspectSizes(page, 'skill-files');
 
       const sessionId = await system.session();
       await page.goto(page.url().replace(/#.*/, `#/sessions/${sessionId}`));

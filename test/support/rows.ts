@@ -9,7 +9,7 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
   invalid_skill_bundle: ['uploadSkill'],
   skill_bundle_too_large: ['uploadSkill'],
   skill_name_taken: ['uploadSkill'],
-  skill_not_found: ['getSkill', 'deleteSkill', 'sendMessage'],
+  skill_not_found: ['getSkill', 'listSkillFiles', 'skillContent', 'deleteSkill', 'sendMessage'],
   invalid_mcp_server_url: ['registerMcpServer', 'updateMcpServer', 'probeMcpServer'],
   mcp_probe_failed: ['registerMcpServer', 'updateMcpServer', 'probeMcpServer'],
   mcp_oauth_failed: ['registerMcpServer', 'updateMcpServer', 'authorizeMcpServer'],

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { Skill } from '../../../client/src/index.js';
 import { useClient, useService } from '../client/service.js';
 import { useList } from '../client/use-list.js';
@@ -9,6 +10,7 @@ import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { Time } from '../parts/time.js';
 import { UploadForm } from '../parts/upload-form.js';
+import { SkillFiles } from './skill-files.js';
 
 export function SkillsView() {
   const { client, uploadClient } = useService();
@@ -40,6 +42,7 @@ export function SkillsView() {
 
 function SkillRow({ skill, onDeleted }: { skill: Skill; onDeleted: () => void }) {
   const client = useClient();
+  const [isOpen, setOpen] = useState(false);
   const remove = async (): Promise<void> => {
     await client.deleteSkill(skill.id);
     onDeleted();
@@ -51,6 +54,10 @@ function SkillRow({ skill, onDeleted }: { skill: Skill; onDeleted: () => void })
         {formatBytes(skill.size_bytes)} · <Time at={skill.created_at} />
       </span>
       <CopyText text={skill.id} label={`id of ${skill.name}`} />
+      <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {isOpen ? 'Hide files' : 'Files'}
+        <span class="visually-hidden"> of {skill.name}</span>
+      </button>
       <ConfirmButton
         label="Delete"
         subject={skill.name}
@@ -60,6 +67,7 @@ function SkillRow({ skill, onDeleted }: { skill: Skill; onDeleted: () => void })
         <p>Later messages cannot select it.</p>
       </ConfirmButton>
       {skill.description !== '' && <p class="row-more">{skill.description}</p>}
+      {isOpen && <SkillFiles skill={skill} />}
     </li>
   );
 }

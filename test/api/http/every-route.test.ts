@@ -346,7 +346,10 @@ const NONE = {
   delivery_id: 'dlv_none',
   schedule_id: 'sched_none',
 };
-const VALID_QUERY: Record<string, string> = { workspaceContent: '?path=/workspace/a.txt' };
+const VALID_QUERY: Record<string, string> = {
+  workspaceContent: '?path=/workspace/a.txt',
+  skillContent: '?path=SKILL.md',
+};
 const NEW_WEBHOOK = { url: 'https://hooks.invalid/', event_types: ['turn.completed'] };
 const VALID_BODY: Record<string, object> = {
   registerMcpServer: { name: 'one', url: 'https://mcp.invalid/mcp' },

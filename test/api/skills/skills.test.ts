@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ApiCall, ApiResponse } from '../../support/client.js';
 import { startService } from '../../support/service.js';
 import { skillMd, zip } from '../../src/skills/zip.js';
+import { allItems } from '../../support/pages.js';
 import { reachedLimit } from '../../support/rows.js';
 import { storedKeys } from '../../support/storage.js';
 import { useTempFolder } from '../../support/temp-folder.js';
@@ -65,6 +67,42 @@ describe('/v1/skills', () => {
     expect((await service.api('GET', '/v1/skills')).body.items).to.deep.equal([]);
     expect(await objects()).to.deep.equal([]);
     expect(temp.names()).to.deep.equal([]);
+  });
+
+  it('/v1/skills lists the files of a skill and reads each of them', async () => {
+    const logo = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 255]);
+    const entries = {
+      'SKILL.md': skillMd('read', 'About read.'),
+      'docs/é.txt': 'one\n',
+      'empty.txt': '',
+      'logo.png': logo,
+    };
+    const { body } = await upload(zip(Object.entries(entries).map(([name, content]) => ({ name, content }))));
+    const path = `/v1/skills/${body.id}`;
+    const files = (await service.api('GET', `${path}/files`)).body.items as { path: string; size_bytes: number }[];
+    const sizes = Object.entries(entries).map(([name, content]) => [name, Buffer.byteLength(content)]);
+    expect(files.map((file) => [file.path, file.size_bytes])).to.deep.equal(sizes);
+    expect(await allItems(service.api, `${path}/files?limit=1`)).to.deep.equal(files);
+    for (const [name, content] of Object.entries(entries)) {
+      const answer = await fetch(`${service.url}${path}/content?path=${encodeURIComponent(name)}`, {
+        headers: { Authorization: `Bearer ${service.key}` },
+      });
+      expect(answer.status).to.equal(200);
+      expect(Buffer.from(await answer.arrayBuffer())).to.deep.equal(Buffer.from(content));
+      expect(answer.headers.get('content-security-policy')).to.contain('sandbox');
+      if (name === 'logo.png') expect(answer.headers.get('content-type')).to.equal('image/png');
+    }
+    for (const wrong of ['docs', '/SKILL.md', '../SKILL.md', 'none'])
+      refused(await service.api('GET', `${path}/content?path=${encodeURIComponent(wrong)}`), 404, 'not_found');
+    refused(await service.api('GET', `${path}/content`), 422, 'validation_error');
+  });
+
+  it('/v1/skills reports that the files of a skill are lost', async () => {
+    const { body } = await upload(skill('lost'));
+    const [key] = (await objects()).filter((one) => one.endsWith(body.id as string));
+    await rm(join(fileURLToPath(service.config.storageUrl), key!));
+    refused(await service.api('GET', `/v1/skills/${body.id}/files`), 502, 'storage_error');
+    refused(await service.api('GET', `/v1/skills/${body.id}/content?path=SKILL.md`), 502, 'storage_error');
   });
 
   it('/v1/skills takes a single SKILL.md', async () => {

@@ -1,0 +1,43 @@
+import { Readable } from 'node:stream';
+import { contentDisposition, mimeTypeOf } from '../../src/files/filename.js';
+import { ServiceError } from '../../src/platform/errors.js';
+import { listSkillFiles, openSkillFile } from '../../src/skills/content.js';
+import type { Skill } from '../../src/skills/store.js';
+import { BYTES, DOWNLOAD_HEADERS, sendContent } from '../http/core/download.js';
+import { operation } from '../http/core/operation.js';
+import { skillOfPath } from './resource.js';
+import { unlessLost } from './unless-lost.js';
+
+/** GET /v1/skills/{skill_id}/content: the bytes of one file, read by their range in the stored archive. */
+export const skillContent = operation<undefined, Skill>({
+  id: 'skillContent',
+  summary: 'Read a file of a skill',
+  description: 'The content of one file, such as `SKILL.md`.',
+  query: {
+    type: 'object',
+    properties: { path: { type: 'string', description: 'The file, as the list of files shows it.' } },
+    required: ['path'],
+  },
+  success: {
+    status: 200,
+    description: 'The bytes of the file, with a type found from the extension of its name.',
+    mediaType: '*/*',
+    schema: BYTES,
+    example: 'the bytes of the file',
+    headers: { 'Content-Disposition': '`attachment` with the name of the file.' },
+  },
+  errors: ['skill_not_found', 'not_found', 'too_many_requests', 'storage_error'],
+  resource: skillOfPath,
+  async handle({ deps: { downloads, storage }, ctx, caller, resource: skill, query }) {
+    await downloads.enter(caller.projectId, ctx.res);
+    const files = await unlessLost(listSkillFiles(storage, skill));
+    const file = files.find(({ path }) => path === query.path);
+    if (file === undefined) throw new ServiceError('not_found', 'The skill has no file at this path.');
+    const content = file.size === 0 ? Readable.from([]) : await unlessLost(openSkillFile(storage, skill, file));
+    const filename = file.path.slice(file.path.lastIndexOf('/') + 1);
+    ctx.status = 200;
+    ctx.set(DOWNLOAD_HEADERS);
+    ctx.set({ 'Content-Type': mimeTypeOf(filename), 'Content-Disposition': contentDisposition(filename) });
+    sendContent(ctx, content, file.size);
+  },
+});
