@@ -41,7 +41,7 @@ describe('money in the console', function () {
       .waitFor();
     await page.getByText('$0.30 so far').waitFor();
     await page.getByText('budget $0.50, $0.20 left').waitFor();
-    await page.locator('.status').getByText('Waiting for a larger budget').waitFor();
+    await page.locator('.status').getByText('Waiting for budget').waitFor();
     await inspectSizes(page, 'budget');
 
     // The browser goes to the field that it refuses.

@@ -91,8 +91,14 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
         <div class="send">
           {running ? (
             <>
-              <button type="button" class="danger quiet" disabled={cancelling.busy} onClick={() => cancelling.run()}>
-                Cancel turn
+              <button
+                type="button"
+                class="danger quiet"
+                aria-label="Cancel turn"
+                disabled={cancelling.busy}
+                onClick={() => cancelling.run()}
+              >
+                Cancel
               </button>
               <button type="button" disabled={!canSend} onClick={() => send('queue')}>
                 Queue

@@ -43,7 +43,7 @@ export function SessionList({ current }: { current: string }) {
             <a href={`#/sessions/${session.id}`} aria-current={session.id === current ? 'page' : undefined}>
               <span class="clip list-name">{titleOf(session)}</span>
               <span class="list-facts">
-                <SessionStatus session={session} />
+                <SessionStatus session={session} short />
                 <Time at={session.updated_at} />
               </span>
             </a>

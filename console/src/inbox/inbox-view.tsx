@@ -160,7 +160,7 @@ function Card({ one: { key, session, action }, isChosen, onChoose, onAnswered }:
         </span>
         <strong class="clip">{'name' in action ? formatToolName(action.name) : 'The budget is reached'}</strong>
         <span class="hint">
-          until <Time at={action.expires_at} />
+          expires <Time at={action.expires_at} />
         </span>
         <a class="clip open-session" href={`#/sessions/${session.id}`}>
           {titleOf(session)}

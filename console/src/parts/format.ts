@@ -1,6 +1,6 @@
 const NUMBER = new Intl.NumberFormat('en');
 const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 
 export function formatNumber(value: number): string {
   return NUMBER.format(value);
@@ -44,7 +44,7 @@ export function formatDateTime(timestamp: string, timeZone?: string): string {
   return format.format(new Date(timestamp));
 }
 
-/** "2 minutes ago", "in 3 hours"; a timestamp of this second is "now". */
+/** "2 min. ago", "in 3 hr."; a timestamp of this second is "now". */
 export function formatRelative(timestamp: string): string {
   const seconds = Math.round((Date.parse(timestamp) - Date.now()) / 1_000);
   const size = Math.abs(seconds);

@@ -30,10 +30,17 @@ export function Status({ look, children }: { look: Look; children: ComponentChil
   );
 }
 
-export function SessionStatus({ session }: { session: Pick<Session, 'status' | 'required_actions'> }) {
+interface SessionStatusProps {
+  session: Pick<Session, 'status' | 'required_actions'>;
+  /** There is no room for what it waits for. */
+  short?: boolean;
+}
+
+export function SessionStatus({ session, short = false }: SessionStatusProps) {
   const { status, required_actions: actions } = session;
   const isBudget = actions.some(({ type }) => type === 'budget');
-  if (isBudget) return <Status look="waiting">Waiting for a larger budget</Status>;
+  if (actions.length > 0 && short) return <Status look="waiting">Waiting</Status>;
+  if (isBudget) return <Status look="waiting">Waiting for budget</Status>;
   if (actions.length > 0) return <Status look="waiting">Waiting for an answer</Status>;
   return <Status look={status.toLowerCase() as Look}>{LABELS[status]}</Status>;
 }

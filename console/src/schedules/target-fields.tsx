@@ -4,6 +4,8 @@ import { useLoad } from '../client/use-load.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { SelectField, TextField } from '../parts/fields.js';
 import { ModelField } from '../sessions/model-field.js';
+import type { WorkspaceToolset } from '../sessions/session-tools.js';
+import { WorkspaceField } from '../sessions/workspace-field.js';
 
 const OFFERED = 100;
 const SESSIONS = [
@@ -16,15 +18,16 @@ export interface TargetForm {
   isNew: boolean;
   modelId: string;
   thinking: boolean;
+  workspace: WorkspaceToolset | null;
   sessionId: string;
 }
 
-export const EMPTY_TARGET: TargetForm = { isNew: true, modelId: '', thinking: true, sessionId: '' };
+export const EMPTY_TARGET: TargetForm = { isNew: true, modelId: '', thinking: true, workspace: null, sessionId: '' };
 
-export function targetOf({ isNew, modelId, thinking, sessionId }: TargetForm): NewSchedule['target'] {
-  return isNew
-    ? { type: 'new_session', session: { model_id: modelId, thinking_enabled: thinking } }
-    : { type: 'existing_session', session_id: sessionId };
+export function targetOf({ isNew, modelId, thinking, workspace, sessionId }: TargetForm): NewSchedule['target'] {
+  if (!isNew) return { type: 'existing_session', session_id: sessionId };
+  const tools = workspace === null ? {} : { tools: [workspace] };
+  return { type: 'new_session', session: { model_id: modelId, thinking_enabled: thinking, ...tools } };
 }
 
 interface Props {
@@ -43,12 +46,15 @@ export function TargetFields({ target, onChange }: Props) {
         onChange={(session) => set({ isNew: session === 'new' })}
       />
       {target.isNew ? (
-        <ModelField
-          modelId={target.modelId}
-          thinking={target.thinking}
-          onModel={(modelId) => set({ modelId })}
-          onThinking={(thinking) => set({ thinking })}
-        />
+        <>
+          <ModelField
+            modelId={target.modelId}
+            thinking={target.thinking}
+            onModel={(modelId) => set({ modelId })}
+            onThinking={(thinking) => set({ thinking })}
+          />
+          <WorkspaceField workspace={target.workspace} onChange={(workspace) => set({ workspace })} />
+        </>
       ) : (
         <SessionField sessionId={target.sessionId} onChange={(sessionId) => set({ sessionId })} />
       )}

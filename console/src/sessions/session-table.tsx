@@ -140,26 +140,28 @@ const Row = memo(
           <SessionStatus session={session} />
         </td>
         <td class="col-title">
-          <a class="row-link" href={`#/sessions/${id}`}>
-            {titleOf(session)}
-          </a>
-          {title !== undefined && preview !== null && <span class="hint preview">{preview}</span>}
-          {queue.length > 0 && (
-            <span class="tag">
-              <Icon name="clock" size={12} /> {queue.length} {queue.state === 'held' ? 'held' : 'queued'}
-            </span>
-          )}
-          {tags.slice(0, MAX_TAGS).map(([key, value]) => (
-            <button
-              key={key}
-              class="tag"
-              title={`Show sessions with ${key}=${value}`}
-              onClick={() => onMetadata(`${key}=${value}`)}
-            >
-              {key}: {value}
-            </button>
-          ))}
-          {tags.length > MAX_TAGS && <span class="hint">+{tags.length - MAX_TAGS}</span>}
+          <div class="title-line">
+            <a class="row-link" href={`#/sessions/${id}`}>
+              {titleOf(session)}
+            </a>
+            {queue.length > 0 && (
+              <span class="tag">
+                <Icon name="clock" size={12} /> {queue.length} {queue.state === 'held' ? 'held' : 'queued'}
+              </span>
+            )}
+            {tags.slice(0, MAX_TAGS).map(([key, value]) => (
+              <button
+                key={key}
+                class="tag"
+                title={`Show sessions with ${key}=${value}`}
+                onClick={() => onMetadata(`${key}=${value}`)}
+              >
+                {key}: {value}
+              </button>
+            ))}
+            {tags.length > MAX_TAGS && <span class="hint">+{tags.length - MAX_TAGS}</span>}
+            {title !== undefined && preview !== null && <span class="hint preview">{preview}</span>}
+          </div>
         </td>
         <td class="col-model">
           <span class="clip">{model_id}</span>
