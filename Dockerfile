@@ -17,6 +17,8 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund 
   && sh deploy/image/prune.sh "$(node -p 'process.arch === "x64" ? "x86_64" : "aarch64"')-unknown-linux-gnu"
 
 FROM ${NODE_IMAGE}
+# The sandbox of commands; prlimit, setpriv and bash are in the base image.
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464
 WORKDIR /app
 COPY --from=production /app/package.json ./

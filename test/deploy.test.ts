@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import '../src/platform/slot-metrics.js';
 import '../src/turns/gauges.js';
 import '../src/reconciler/gauges.js';
 import '../src/schedules/metrics.js';
+import { loadConfig } from '../src/platform/config.js';
 import { registry } from '../src/platform/metrics.js';
 import '../src/webhooks/metrics.js';
 
@@ -163,6 +164,69 @@ describe('deployment files', () => {
     const postgres = egress!.filter(({ ports }) => ports?.some(({ port }) => port === 5432));
     expect(postgres.map(({ to }) => to)).to.deep.equal([[{ ipBlock: { cidr: `${range![1]}/${range![2]}` } }]]);
     expect(policy('migrate').egress!.filter(({ to }) => to === undefined)).to.have.length(1);
+  });
+
+  it('deployment files let sandbox pods reach nothing and be reached by the workers alone, with gVisor and no rights', () => {
+    const of = (kind: string, name: string): unknown =>
+      documents('sandbox').find((one) => one.kind === kind && one.metadata.name === name)!.spec;
+    expect(of('NetworkPolicy', 'nothing')).to.deep.equal({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+    const { ingress, egress } = of('NetworkPolicy', 'workers') as PolicySpec;
+    expect(egress).to.equal(undefined);
+    const daemon = /POD_PORT = (\d+)/.exec(read('activities/sandbox/kubernetes/channel.ts'))![1];
+    expect(ingress!.map(({ from, ports }) => [from, ports!.map(({ port }) => String(port))])).to.deep.equal([
+      [
+        [
+          {
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'agent-session' } },
+            podSelector: { matchLabels: { app: 'worker' } },
+          },
+        ],
+        [daemon],
+      ],
+    ]);
+    const template = of('SandboxTemplate', 'workspace') as {
+      networkPolicyManagement: string;
+      podTemplate: { spec: Pod & { runtimeClassName: string } };
+    };
+    // The controller's own policy would let pods out to the internet.
+    expect(template.networkPolicyManagement).to.equal('Unmanaged');
+    const { spec } = template.podTemplate;
+    expect(spec.runtimeClassName).to.equal('gvisor');
+    checkRights(spec);
+    expect(spec.containers[0]).to.deep.include({
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
+    });
+  });
+
+  it('deployment files name the namespace, the pool and the limits of sandboxes as the settings do', () => {
+    const env = { DATABASE_URL: 'postgres://localhost/x', ENCRYPTION_KEY: 'A'.repeat(43) + '=' };
+    const { sandboxNamespace, sandboxWarmPool, sandboxMemoryMb, sandboxDiskMb } = loadConfig(env);
+    const pool = documents('sandbox').find(({ kind }) => kind === 'SandboxWarmPool')!;
+    expect(pool.metadata).to.deep.equal({ name: sandboxWarmPool, namespace: sandboxNamespace });
+    const template = documents('sandbox').find(({ kind }) => kind === 'SandboxTemplate')!;
+    const [container] = (template.spec as { podTemplate: { spec: Pod } }).podTemplate.spec.containers;
+    const valueOf = (name: string): string => container!.env.find((one) => one.name === name)!.value;
+    expect([valueOf('SANDBOX_MEMORY_MB'), valueOf('SANDBOX_DISK_MB')].map(Number)).to.deep.equal([
+      sandboxMemoryMb,
+      sandboxDiskMb,
+    ]);
+  });
+
+  it('deployment files put bubblewrap into the image, and start programs that the build makes', () => {
+    const [, , image] = read('Dockerfile')
+      .split(/^FROM /m)
+      .slice(1);
+    expect(image).to.match(/apt-get install .*\bbubblewrap\b/);
+    expect(image!.indexOf('apt-get')).to.be.lessThan(image!.indexOf('USER 1000'));
+    const started = [...read('deploy/image/entrypoint.sh').matchAll(/dist\/([\w/]+)\.js/g)].map(([, path]) => path!);
+    expect(started).to.include.members(['api/main', 'activities/main', 'activities/sandbox/kubernetes/main']);
+    for (const path of started) expect(existsSync(new URL(`${path}.ts`, root)), path).to.equal(true);
+    // The pods of sandboxes have the same files, and programs for commands.
+    expect(read('deploy/image/sandbox.Dockerfile')).to.contain('FROM ${SERVICE_IMAGE}').and.contain('CMD ["sandbox"]');
   });
 
   it('deployment files drain for as long as the load balancer still sends requests, and scale each build by its own work', () => {

@@ -1,14 +1,21 @@
+import { ulid } from 'ulid';
 import type { Config } from '../../src/platform/config.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import type { Storage } from '../../src/files/storage.js';
 import { createLogger, type Logger } from '../../src/platform/logger.js';
 import { workspaceCacheBytes, workspaceSandboxDown } from '../../src/platform/metrics.js';
 import { SetupError } from '../../src/platform/setup-error.js';
+import { EMPTY_MANIFEST } from '../../src/workspaces/manifest.js';
 import { PackReader } from '../../src/workspaces/packs.js';
 import type { SandboxProblem, SandboxProvider } from '../../src/workspaces/sandbox.js';
 import { BubblewrapProvider } from './bubblewrap/provider.js';
+import { accessOfPod } from './kubernetes/claims.js';
+import { KubernetesProvider } from './kubernetes/provider.js';
 
 const CHECK_INTERVAL_MS = 60_000;
+/** A pod on a new node takes one to two minutes. */
+const TRIAL_TIMEOUT_MS = 180_000;
+const PAGE = 'See docs/operations/sandbox.md.';
 
 interface Sandboxes {
   /** Null: the setting is off. */
@@ -24,7 +31,7 @@ interface Sandboxes {
  */
 export async function openSandboxes(config: Config, storage: Storage, log: Logger): Promise<Sandboxes> {
   if (config.sandboxProvider === 'off') return { provider: null, isUp: () => false, close: () => undefined };
-  const provider = new BubblewrapProvider(config, () => new PackReader(storage), log);
+  const provider = await newProvider(config, storage, log);
   const problem = await provider.check();
   if (problem !== null) throw notWorking(config.sandboxProvider, problem);
   let isUp = true;
@@ -44,13 +51,32 @@ export async function openSandboxes(config: Config, storage: Storage, log: Logge
   return { provider, isUp: () => isUp, close };
 }
 
-/** Tries whether sandboxes of bubblewrap work here, whatever the setting, and leaves nothing behind. */
+async function newProvider(config: Config, storage: Storage, log: Logger): Promise<SandboxProvider> {
+  const reader = (): PackReader => new PackReader(storage);
+  return config.sandboxProvider === 'kubernetes'
+    ? new KubernetesProvider(config, await accessOfPod(process.env), reader, log)
+    : new BubblewrapProvider(config, reader, log);
+}
+
+/**
+ * Runs a command in a sandbox of the provider that is set, of bubblewrap where it is off, and leaves nothing behind. Null: it works.
+ */
 export async function findSandboxProblem(config: Config): Promise<SandboxProblem | null> {
-  const storage = await openStorage(config);
-  const provider = new BubblewrapProvider(config, () => new PackReader(storage), createLogger('silent', 'sandbox'));
+  const provider = await newProvider(config, await openStorage(config), createLogger('silent', 'sandbox'));
+  const session = `check-${ulid()}`;
   try {
-    return await provider.check();
+    const problem = await provider.check();
+    if (problem !== null) return problem;
+    const signal = AbortSignal.timeout(TRIAL_TIMEOUT_MS);
+    const sandbox = await provider.open({ sessionId: session, base: EMPTY_MANIFEST, mounts: [] }, signal);
+    const io = { cwd: '/', stdin: null, timeoutMs: TRIAL_TIMEOUT_MS, onOutput: () => undefined, signal };
+    const { code } = await sandbox.run(['bash', '-c', 'exit 7'], io);
+    await sandbox.close(null);
+    return code === 7 ? null : { reason: `A command that exits with 7 ended with ${code}.`, remedy: PAGE };
+  } catch (error) {
+    return { reason: `No command can be run: ${(error as Error).message}.`, remedy: PAGE };
   } finally {
+    await provider.dispose(session);
     provider.close();
   }
 }

@@ -51,7 +51,7 @@ const CHECKS = {
   terraform: [['sh', 'deploy/gcp/check.sh'], 'validates deploy/gcp; needs Terraform and Go'],
   manifests: [
     ['go', '-C', 'deploy/kubernetes/check', 'test', '-v', '-count=1', '-gcflags=all=-N -l', '.'],
-    'creates deploy/kubernetes on a real API server; needs Go, 15 minutes the first time',
+    'creates deploy/kubernetes on a real API server and runs commands in sandboxes over it; needs Go, 15 minutes the first time',
   ],
 };
 

@@ -2,7 +2,7 @@ import { findSandboxProblem } from '../../activities/sandbox/open.js';
 import type { Config } from '../../src/platform/config.js';
 import { CheckError, type Check } from './check.js';
 
-/** Runs a command in a sandbox on this machine. With `off` it only says whether that would work. */
+/** Runs a command in a sandbox, as a worker here would. With `off` it only says whether that would work. */
 export function sandboxCheck(config: Config): Check {
   return {
     part: 'sandbox',
@@ -15,7 +15,7 @@ export function sandboxCheck(config: Config): Check {
           : `off. ${problem.reason}`;
       }
       if (problem !== null) throw new CheckError(problem.reason, problem.remedy);
-      return 'a command runs in a sandbox of bubblewrap';
+      return `a command runs in a sandbox of ${config.sandboxProvider}`;
     },
   };
 }

@@ -7,6 +7,8 @@ import { databaseAddress } from './database-address.js';
 import { SetupError } from './setup-error.js';
 import { encryptionKeysOf, listOf, readSettings } from './settings-schema.js';
 
+const COMMANDS_IN_PODS = 50;
+
 /** The errors in the settings, one line each. */
 export class ConfigError extends SetupError {
   constructor(readonly problems: string[]) {
@@ -46,7 +48,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     sandboxRoot: SANDBOX_ROOT ?? null,
     /** Null: below `dataDir` or the temporary folder. */
     sandboxDir: SANDBOX_DIR ?? null,
-    sandboxMaxCommands: SANDBOX_MAX_COMMANDS ?? Math.max(2, availableParallelism()),
+    sandboxMaxCommands: SANDBOX_MAX_COMMANDS ?? defaultCommands(plain.SANDBOX_PROVIDER),
     modelsFile: MODELS_FILE ?? null,
     anthropicApiKey: ANTHROPIC_API_KEY ?? null,
     encryptionKeys: encryptionKeysOf(ENCRYPTION_KEY),
@@ -76,6 +78,11 @@ function camelCased<Values extends object>(values: Values): CamelCased<Values> {
 
 export function defaultStorageUrl(dataDir: string): string {
   return pathToFileURL(resolve(dataDir, 'files')).href;
+}
+
+/** A command in a pod takes a connection of the worker; on the worker's machine it takes a core. */
+function defaultCommands(provider: string): number {
+  return provider === 'kubernetes' ? COMMANDS_IN_PODS : Math.max(2, availableParallelism());
 }
 
 function urlHost(host: string): string {

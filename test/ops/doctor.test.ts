@@ -99,6 +99,12 @@ describe('doctor', () => {
     }
   });
 
+  it('doctor reports sandboxes in pods that were asked for outside of a cluster', async () => {
+    const { detail, remedy } = await only('sandbox', { SANDBOX_PROVIDER: 'kubernetes' });
+    expect(detail).to.contain('runs in no pod of Kubernetes');
+    expect(remedy).to.contain('SANDBOX_PROVIDER');
+  });
+
   it('doctor reports an invalid configuration, and runs no other check', async () => {
     const findings = await diagnose({ ...env, ENCRYPTION_KEY: 'x', MAX_STEPS: 'many' });
     expect(findings.map(({ part }) => part)).to.deep.equal(['configuration', 'configuration']);

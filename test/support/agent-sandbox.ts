@@ -56,10 +56,6 @@ export class TestController {
     for (const name of this.#pods.keys()) await this.#end(name);
   }
 
-  get claims(): string[] {
-    return [...this.#pods.keys()];
-  }
-
   /** Ends the pod of a claim, whose claim stays: a node is gone. */
   async losePod(name: string): Promise<void> {
     await this.#pods.get(name)!.close();
@@ -175,22 +171,33 @@ export async function startTestApiServer() {
 
 export const CLAIM_SETTINGS = { sandboxNamespace: NAMESPACE, sandboxWarmPool: POOL, sandboxIdleSeconds: 60 };
 
+type ClusterSettings = Partial<ProviderSettings> & { sandboxIdleSeconds?: number; bindTimeoutMs?: number };
+
 /** A provider over a cluster of the test's own. */
-export async function newClusterProvider(
-  settings: Partial<ProviderSettings> & { sandboxIdleSeconds?: number; bindTimeoutMs?: number } = {},
+export async function newClusterProvider(settings: ClusterSettings = {}, test = openTestStorage()) {
+  const api = await startTestApiServer();
+  const made = newProviderAt({ worker: api.access, controller: api.access }, settings, test);
+  const remove = async (): Promise<void> => {
+    await made.remove();
+    api.close();
+  };
+  return { ...made, api, remove };
+}
+
+/** A provider over an API server, which the test's controller shares with it. */
+export function newProviderAt(
+  { worker, controller: access }: { worker: ClusterAccess; controller: ClusterAccess },
+  settings: ClusterSettings = {},
   test = openTestStorage(),
 ) {
-  const api = await startTestApiServer();
   const { bindTimeoutMs, ...more } = settings;
-  const controller = new TestController(api.access, more).start();
+  const controller = new TestController(access, more).start();
   const all = { ...CLAIM_SETTINGS, ...SANDBOX_SETTINGS, ...more };
-  const reader = (): PackReader => new PackReader(test.storage);
-  const provider = new KubernetesProvider(all, api.access, reader, testLogger(), bindTimeoutMs);
+  const provider = new KubernetesProvider(all, worker, () => new PackReader(test.storage), testLogger(), bindTimeoutMs);
   const remove = async (): Promise<void> => {
     provider.close();
     await controller.close();
-    api.close();
     test.remove();
   };
-  return { provider, test, api, controller, remove };
+  return { provider, test, controller, remove };
 }

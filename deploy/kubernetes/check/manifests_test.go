@@ -1,5 +1,6 @@
-// Creates everything in deploy/kubernetes on a real API server of Kubernetes, with the definitions of the Gateway API and KEDA
-// installed, and a pod from each template: what the server refuses here, a cluster refuses too. Run by hand: npm run check -- manifests
+// Creates everything in deploy/kubernetes on a real API server of Kubernetes, with the definitions of the Gateway API, KEDA and
+// agent-sandbox installed, and a pod from each template: what the server refuses here, a cluster refuses too. Then it runs commands
+// in sandboxes over that server, with the rights of the workers. Run by hand: npm run check -- manifests
 package manifests
 
 import (
@@ -14,18 +15,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	authentication "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app/testing"
 	"sigs.k8s.io/yaml"
@@ -37,6 +42,7 @@ var unpublished = map[string]bool{"networking.gke.io": true, "monitoring.googlea
 var definitions = map[string]string{
 	"sigs.k8s.io/gateway-api@v1.3.0":      "config/crd/standard/*.yaml",
 	"github.com/kedacore/keda/v2@v2.17.2": "config/crd/bases/keda.sh_*.yaml",
+	"sigs.k8s.io/agent-sandbox@v0.5.6":    "k8s/crds/*.yaml",
 }
 
 // The API server writes thousands of lines of its own.
@@ -48,7 +54,7 @@ func TestMain(m *testing.M) {
 func TestManifests(t *testing.T) {
 	storage := storagebackend.NewDefaultConfig("manifests", nil)
 	storage.Transport.ServerList = []string{startEtcd(t)}
-	server := apiserver.StartTestServerOrDie(t, nil, nil, storage)
+	server := apiserver.StartTestServerOrDie(t, nil, []string{"--authorization-mode=RBAC"}, storage)
 	defer server.TearDownFn()
 	api := &cluster{
 		client: dynamic.NewForConfigOrDie(server.ClientConfig),
@@ -63,6 +69,15 @@ func TestManifests(t *testing.T) {
 		}
 	}
 
+	// The cluster has it: GKE makes it.
+	gvisor := &unstructured.Unstructured{Object: map[string]any{"handler": "runsc"}}
+	gvisor.SetAPIVersion("node.k8s.io/v1")
+	gvisor.SetKind("RuntimeClass")
+	gvisor.SetName("gvisor")
+	if err := api.create(gvisor); err != nil {
+		t.Fatal(err)
+	}
+
 	objects := read(t, "../*.yaml")
 	// settings.yaml has the namespace and the accounts of the pods.
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return order(a) - order(b) })
@@ -75,7 +90,13 @@ func TestManifests(t *testing.T) {
 			if err := api.create(object); err != nil {
 				t.Error(err)
 			}
+			if object.GetKind() == "ResourceQuota" {
+				api.countNothing(t, object)
+			}
 			template, found, _ := unstructured.NestedMap(object.Object, "spec", "template")
+			if !found {
+				template, found, _ = unstructured.NestedMap(object.Object, "spec", "podTemplate")
+			}
 			if !found {
 				return
 			}
@@ -88,6 +109,48 @@ func TestManifests(t *testing.T) {
 				t.Error("its pod: ", err)
 			}
 		})
+	}
+
+	t.Run("commands in sandboxes", func(t *testing.T) {
+		clients := kubernetes.NewForConfigOrDie(server.ClientConfig)
+		request := &authentication.TokenRequest{}
+		token, err := clients.CoreV1().ServiceAccounts("agent-session").CreateToken(
+			context.Background(), "worker", request, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ca := filepath.Join(t.TempDir(), "ca.crt")
+		if err := os.WriteFile(ca, server.ClientConfig.CAData, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command("npx", "mocha", "--no-parallel", "test/hand/agent-sandbox.ts")
+		command.Dir = "../../.."
+		command.Env = append(os.Environ(), "CLUSTER_URL="+server.ClientConfig.Host, "CLUSTER_CA="+ca, "NODE_EXTRA_CA_CERTS="+ca,
+			"WORKER_TOKEN="+token.Status.Token, "CONTROLLER_TOKEN="+server.ClientConfig.BearerToken)
+		output, err := command.CombinedOutput()
+		t.Logf("%s", output)
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The controllers of a cluster count what a quota limits; until then the server refuses.
+func (c *cluster) countNothing(t *testing.T, quota *unstructured.Unstructured) {
+	hard, _, _ := unstructured.NestedStringMap(quota.Object, "spec", "hard")
+	used := map[string]any{}
+	for name := range hard {
+		used[name] = "0"
+	}
+	limits, _, _ := unstructured.NestedMap(quota.Object, "spec", "hard")
+	resource := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}).Namespace(quota.GetNamespace())
+	stored, err := resource.Get(context.Background(), quota.GetName(), metav1.GetOptions{})
+	if err == nil {
+		stored.Object["status"] = map[string]any{"hard": limits, "used": used}
+		_, err = resource.UpdateStatus(context.Background(), stored, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -159,8 +222,11 @@ func read(t *testing.T, pattern string) (objects []*unstructured.Unstructured) {
 	return objects
 }
 
-// Downloads a module from Go's proxy and returns its folder.
+// Downloads a module from Go's proxy and returns its folder. AGENT_SANDBOX names a checkout where a proxy does not have that one.
 func download(t *testing.T, module string) string {
+	if folder := os.Getenv("AGENT_SANDBOX"); folder != "" && strings.HasPrefix(module, "sigs.k8s.io/agent-sandbox@") {
+		return folder
+	}
 	output, err := exec.Command("go", "mod", "download", "-json", module).Output()
 	if err != nil {
 		t.Fatal(module, err)

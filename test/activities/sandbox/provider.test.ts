@@ -181,7 +181,7 @@ describe('a machine without user namespaces', () => {
 
   it('ends a worker that was told to have sandboxes, and none that was not', async () => {
     const test = openTestStorage();
-    const start = (sandboxProvider: 'bubblewrap' | 'off') => {
+    const start = (sandboxProvider: 'bubblewrap' | 'kubernetes' | 'off') => {
       const { config, remove } = testConfig('postgres://localhost/none', [], { sandboxProvider });
       return openSandboxes(config, test.storage, testLogger()).finally(remove);
     };
@@ -190,6 +190,11 @@ describe('a machine without user namespaces', () => {
       .to.be.instanceOf(SetupError)
       .with.property('message')
       .that.matches(/^SANDBOX_PROVIDER is bubblewrap, and no command can be run\. /);
+    const outside: unknown = await start('kubernetes').catch((error: unknown) => error);
+    expect(outside)
+      .to.be.instanceOf(SetupError)
+      .with.property('message')
+      .that.matches(/^SANDBOX_PROVIDER is kubernetes, and no command can be run\. This process runs in no pod/);
     const off = await start('off');
     expect(off.provider).to.equal(null);
     expect(off.isUp()).to.equal(false);
