@@ -26,14 +26,17 @@ interface SandboxView {
   mounts: { source: string; target: string }[];
   /** bwrap knows `--disable-userns`: from version 0.8 on. */
   disablesUserns: boolean;
+  /** False on gVisor: bwrap cannot set up the loopback interface there, which a new network has already. */
+  unsharesNet: boolean;
 }
 
 /** The options of bwrap. They go through a descriptor: a command line is shown to the sandbox, which must see no path of the machine. */
-export function bwrapOptions({ tree, root, mounts, disablesUserns }: SandboxView): string[] {
+export function bwrapOptions({ tree, root, mounts, disablesUserns, unsharesNet }: SandboxView): string[] {
   const programs = root === '/' ? '' : root;
   const { passwd, filter } = DESCRIPTORS;
   return [
-    ...['--unshare-user', '--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...(unsharesNet ? ['--unshare-net'] : []),
     ...(disablesUserns ? ['--disable-userns'] : []),
     ...['--die-with-parent', '--as-pid-1', '--new-session', '--clearenv', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
     ...['--uid', String(AGENT), '--gid', String(AGENT), '--seccomp', String(filter)],
@@ -99,8 +102,12 @@ exec ${DESCRIPTORS.alive}<&-
 { exec -a bwrap "$@"; } 2>&1 | exec cat 3<&- 4<&- 5<&- 6>&- 7>&- 8<&-
 kill -KILL $!`;
 
+/** Makes the network where bwrap cannot: in a user namespace around that of bwrap. */
+const NETWORK = ['unshare', '--user', '--map-current-user', '--net', '--'];
+
 interface Command {
   bwrap: string;
+  unsharesNet: boolean;
   /** Users of the machine: as root, the sandbox has one of its own. */
   owner: { uid: number; gid: number } | null;
   memoryBytes: number;
@@ -109,7 +116,14 @@ interface Command {
 }
 
 /** The whole command line: limits, user, priority, outer shell, bwrap, inner shell, and the command. */
-export function commandLine({ bwrap, owner, memoryBytes, cwd, argv }: Command): [file: string, args: string[]] {
+export function commandLine({
+  bwrap,
+  unsharesNet,
+  owner,
+  memoryBytes,
+  cwd,
+  argv,
+}: Command): [file: string, args: string[]] {
   const { options, status } = DESCRIPTORS;
   const isShell = argv[0] === 'bash' && argv[1] === '-c' && argv.length === 3;
   const user = owner === null ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'];
@@ -119,6 +133,7 @@ export function commandLine({ bwrap, owner, memoryBytes, cwd, argv }: Command): 
       ...[`--fsize=${MAX_FILE_BYTES}`, `--nofile=${MAX_OPEN_FILES}`, '--core=0', `--data=${memoryBytes}`, '--'],
       ...['setpriv', ...user, '--no-new-privs', '--pdeathsig', 'KILL', '--'],
       ...['nice', '-n', String(NICE), 'bash', '-c', OUTER, 'sh', String(process.pid)],
+      ...(unsharesNet ? [] : NETWORK),
       ...[bwrap, '--args', String(options), '--json-status-fd', String(status), 'bash', '-c', INIT, 'init'],
       ...(isShell ? [INNER_SHELL, 'bash', cwd, argv[2]!] : [INNER, 'bash', cwd, ...argv]),
     ],

@@ -43,6 +43,7 @@ interface Parts {
   cache: TreeCache;
   mounts: MountStore;
   disablesUserns: boolean;
+  unsharesNet: boolean;
 }
 
 const CHECK_TIMEOUT_MS = 10_000;
@@ -139,6 +140,7 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
       mounts: new MountStore(folder.mounts, this.log),
       // gVisor has no such setting; the filter of system calls refuses new namespaces there.
       disablesUserns: stdout.includes('--disable-userns') && existsSync('/proc/sys/user/max_user_namespaces'),
+      unsharesNet: await unsharesNet(found),
     };
   }
 
@@ -182,12 +184,12 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
   }
 
   #run(parts: Parts, tree: Tree, mounts: PlacedMount[], argv: string[], io: CommandIo): Promise<CommandEnd> {
-    const { folder, disablesUserns } = parts;
+    const { folder, disablesUserns, unsharesNet } = parts;
     const { sandboxMemoryMb, sandboxDiskMb, sandboxRoot } = this.settings;
     const { bwrap, filter, passwd } = folder;
     return runCommand(
       {
-        ...{ bwrap, filter, passwd, disablesUserns, mounts, owner: tree.owner, root: sandboxRoot ?? '/' },
+        ...{ bwrap, filter, passwd, disablesUserns, unsharesNet, mounts, owner: tree.owner, root: sandboxRoot ?? '/' },
         maxMemory: sandboxMemoryMb * MIB,
         tree: {
           folder: tree.folder,
@@ -231,6 +233,15 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
       },
     };
   }
+}
+
+/** Whether bwrap can make a network of its own. Other failures are those of every command, and the check reports them. */
+async function unsharesNet(bwrap: string): Promise<boolean> {
+  const args = ['--unshare-user', '--unshare-net', '--ro-bind', '/', '/', 'true'];
+  return promisify(execFile)(bwrap, args).then(
+    () => true,
+    (error: Error) => !error.message.includes('loopback:'),
+  );
 }
 
 interface Opened {

@@ -18,6 +18,7 @@ export interface RunOptions {
   owner: { uid: number; gid: number } | null;
   root: string;
   disablesUserns: boolean;
+  unsharesNet: boolean;
   /** Files with the filter of system calls and with /etc/passwd. */
   filter: string;
   passwd: string;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile, readlink, stat, statfs } from 'node:fs/promises';
 import type { Stopped } from '../../../src/workspaces/sandbox.js';
 import { MIB } from '../../../src/platform/units.js';
@@ -7,6 +8,9 @@ const PAGE = 4096;
 const MAX_NAMED = 8192;
 /** Of a pipe of a user whose pipes have all the pages that they may. */
 const MIN_PIPE_PAGES = 2;
+const PARTS = ['RssAnon', 'RssShmem', 'VmSwap', 'VmPTE'];
+/** gVisor tells one number for a process, with the files that it has mapped, and no parts of shared pages. */
+const TELLS_PARTS = existsSync('/proc/self/smaps_rollup');
 /** Among more processes than these the parts of shared pages are not measured: that takes time for each page. */
 const MAX_SHARING = 32;
 const MEMORY_INTERVAL_MS = 100;
@@ -76,12 +80,12 @@ export function watch({ pid, maxMemory, tree }: Watched, stop: (why: Stopped) =>
 async function memoryOf(pid: number, limit: number): Promise<number> {
   const pids = await processesOf(pid);
   const sockets = await socketBytes(pid);
-  const counted = await sum(pids, (id) => kibOf(`/proc/${id}/status`, ['RssAnon', 'RssShmem', 'VmSwap', 'VmPTE']));
+  const counted = await sum(pids, (id) => kibOf(`/proc/${id}/status`, TELLS_PARTS ? PARTS : ['VmRSS']));
   const files = await sum(pids, openFilesOf);
   const atMost = await pipeBytes(files);
   if (counted + sockets + atMost <= limit) return counted + sockets + atMost;
   const pipes = files > MAX_NAMED ? atMost : await pipeBytes((await pipesOf(pids)).size);
-  if (counted + sockets + pipes <= limit || pids.length > MAX_SHARING) return counted + sockets + pipes;
+  if (counted + sockets + pipes <= limit || pids.length > MAX_SHARING || !TELLS_PARTS) return counted + sockets + pipes;
   const shares = sum(pids, async (id) => {
     const pages = await kibOf(`/proc/${id}/smaps_rollup`, ['Pss_Anon', 'Pss_Shmem', 'SwapPss']);
     return pages + (await kibOf(`/proc/${id}/status`, ['VmPTE']));
@@ -113,7 +117,10 @@ async function pipesOf(pids: number[]): Promise<Set<string>> {
  */
 async function pipeBytes(count: number): Promise<number> {
   const [most, soft] = await Promise.all(
-    ['pipe-max-size', 'pipe-user-pages-soft'].map((name) => readFile(`/proc/sys/fs/${name}`, 'latin1').then(Number)),
+    // gVisor has no soft limit.
+    ['pipe-max-size', 'pipe-user-pages-soft'].map((name) =>
+      readFile(`/proc/sys/fs/${name}`, 'latin1').then(Number, () => 0),
+    ),
   );
   const grown = count * most!;
   return soft === 0 ? grown : Math.min(grown, soft! * PAGE) + count * MIN_PIPE_PAGES * PAGE;

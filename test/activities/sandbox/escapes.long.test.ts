@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { processesWith } from '../../support/processes-with.js';
+import { newClusterProvider } from '../../support/agent-sandbox.js';
 import { newProvider, useSandbox } from '../../support/sandbox.js';
+import type { TestStorage } from '../../support/storage.js';
 import { skip } from '../../support/skip.js';
 
 const lines = (text: string): string[] => text.trim().split('\n');

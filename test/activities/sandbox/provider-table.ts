@@ -80,13 +80,12 @@ export function describeProvider(title: string, make: NewProvider): void {
         mountOf(`file_${at}`, 'file', `/mnt/session/uploads/${name}`, { '': name }),
       );
       const mounts = [skill, ...uploads].map(({ mount }) => mount);
-      const command = `/mnt/skills/report/scripts/run.sh; cat /mnt/user-data/uploads/*; echo; ls -l /mnt/session/uploads | cut -c1-10; for f in /mnt/skills/report/SKILL.md /mnt/session/uploads/a.txt /mnt/skills/x /mnt/session/uploads/x; do : 2>/dev/null > $f || echo refused; done`;
+      const command = `/mnt/skills/report/scripts/run.sh; cat /mnt/user-data/uploads/*; echo; ls -l /mnt/session/uploads | tail -n +2 | cut -c1-10; for f in /mnt/skills/report/SKILL.md /mnt/session/uploads/a.txt /mnt/skills/x /mnt/session/uploads/x; do : 2>/dev/null > $f || echo refused; done`;
       const mine = workspace();
       const { output } = await mine.bash(command, { mounts });
       expect(output.split('\n').filter((line) => !line.startsWith('bash:'))).to.deep.equal([
         'ran in /mnt/skills/report/scripts',
         "a.txtit's ä.csv",
-        'total 8',
         '-rw-r--r--',
         '-rw-r--r--',
         'refused',
