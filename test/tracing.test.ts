@@ -1,12 +1,11 @@
 import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
-import { transaction } from '../src/db/transaction.js';
 import { startApi, type Api } from '../api/main.js';
 import { createLogger } from '../src/platform/logger.js';
 import { stopTracing, isTracingConfigured, withTrace } from '../src/platform/tracing.js';
 import { temporalSettings } from '../src/temporal/connection.js';
-import { acceptMessage } from '../src/turns/accept.js';
+import { acceptMessage } from './support/accept-message.js';
 import { eventually } from './support/eventually.js';
 import { apiClient } from './support/client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
@@ -55,9 +54,7 @@ describe('traces', () => {
     const traceId = randomBytes(16).toString('hex');
     const message = { content: 'Hello', files: [], skills: [] };
     await withTrace(`00-${traceId}-${randomBytes(8).toString('hex')}-01`, () =>
-      transaction(service.db, (tx) =>
-        acceptMessage(tx, session!.project_id, sessionId, message, temporalSettings().namespace),
-      ),
+      acceptMessage(service.db, session!.project_id, sessionId, message, temporalSettings().namespace),
     );
     await service.ended(sessionId);
     await eventually('the trace has the start', () => /^StartWorkflow:turn/m.test(receiver.tree(traceId)));

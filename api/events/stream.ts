@@ -60,8 +60,7 @@ export const streamEvents = operation({
     example: EXAMPLE,
   },
   errors: ['session_not_found', 'event_not_found', 'replay_too_long', 'too_many_streams'],
-  // The statement that opens the stream finds the session.
-  requireResource: sessionStateOfPath,
+  resource: sessionStateOfPath,
   async handle(call) {
     const { deps, caller, params, query, ctx } = call;
     const isOfSession = query.follow !== undefined;

@@ -1,14 +1,13 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { userMessageSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
-import { transaction } from '../../src/db/transaction.js';
+import { acceptMessage, type Accepted } from '../../src/messages/accept.js';
 import { checkMessage, checkTokenMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import { launchTurn } from '../../src/turns/launch.js';
-import { acceptMessage, type Message } from '../../src/turns/accept.js';
-import { receiveMessage, type Received } from '../../src/messages/receive.js';
 import type { WaitingMessage } from '../../src/messages/queue.js';
-import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
+import type { SessionState } from '../../src/sessions/store.js';
+import { operation, type JsonSchema } from '../http/core/operation.js';
 import { sessionOfPath, sessionStateOfPath } from '../http/core/session-of-path.js';
 
 const body = {
@@ -30,7 +29,7 @@ const body = {
 
 type Body = FromSchema<typeof body>;
 
-export const sendMessage = operation<Body>({
+export const sendMessage = operation<Body, SessionState>({
   id: 'sendMessage',
   summary: 'Send a message: it starts a turn, or waits while one is open',
   description:
@@ -52,43 +51,27 @@ export const sendMessage = operation<Body>({
     'queue_full',
     'too_many_running_turns',
   ],
-  // The statement that queues the turn finds the session.
-  requireResource: sessionStateOfPath,
+  resource: sessionStateOfPath,
   async check({ deps, caller, body }) {
     if (caller.token !== null) checkTokenMessage(caller.token, body);
     await checkMessage(deps, caller, body);
   },
   async handle(call) {
-    const { deps, caller, body } = call;
-    const session = { id: call.params.session_id!, project_id: caller.projectId };
+    const { deps, caller, body, resource: session, log } = call;
     // The budget decides whether another model needs a price.
     const ofBudget = body.model_id === undefined ? null : await sessionOfPath(call);
     const message = await resolveMessage(deps, caller.projectId, body, ofBudget, caller.token?.sessionId ?? null);
-    const log = call.log;
-    const received =
-      body.when_running === 'reject'
-        ? await startTurn(call, message)
-        : await receiveMessage({ ...deps, log }, session, message, body.when_running, (db, one) =>
-            call.record(db, present(one)),
-          );
-    if (received.started !== null) launchTurn({ ...deps, log }, received.started);
-    return present(received);
+    const accepted = await acceptMessage({ ...deps, log }, session, message, body.when_running, (tx, one) =>
+      call.record(tx, present(one)),
+    );
+    if (accepted.started !== null) launchTurn({ ...deps, log }, accepted.started);
+    return present(accepted);
   },
 });
 
-function startTurn({ deps, caller, params, record }: Call<Body>, message: Message): Promise<Received> {
-  const { namespace } = deps.workflows;
-  return transaction(deps.db, async (tx) => {
-    const started = await acceptMessage(tx, caller.projectId, params.session_id!, message, namespace);
-    const received = { waits: null, started };
-    await record(tx, present(received));
-    return received;
-  });
-}
-
-function present(received: Received): object {
-  if (received.waits !== null) return presentWaiting(received.waits);
-  return new JsonText(eventJson(received.started.event));
+function present(accepted: Accepted): object {
+  if (accepted.waits !== null) return presentWaiting(accepted.waits);
+  return new JsonText(eventJson(accepted.started.event));
 }
 
 /** Its event, and `state`. The content goes out as it is stored: a page of the queue has up to 4 MiB of it. */

@@ -5,6 +5,7 @@ import { SkillEntity } from '../db/entities/skills.js';
 import { requireResources } from '../db/resources.js';
 import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
+import type { EventData } from '../events/schema.js';
 import { fileNotFound, isFileOf } from '../files/store.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { checkOutputSchema } from '../outputs/check-output-schema.js';
@@ -15,7 +16,9 @@ import type { SessionToken } from '../projects/session-token.js';
 import { requirePrice } from '../sessions/budget.js';
 import { requireModel } from '../sessions/new-session.js';
 import { skillNotFound } from '../skills/store.js';
-import type { Message } from '../turns/accept.js';
+
+/** A message whose ids are checked, as its `user.message` shows it. */
+export type Message = Omit<EventData['user.message'], 'delivered_at_step'>;
 
 const skillId = described({ type: 'string' }, 'Id of the skill.');
 

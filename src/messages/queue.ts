@@ -6,7 +6,7 @@ import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { OPEN } from '../db/turn-states.js';
-import type { Message } from '../turns/accept.js';
+import type { Message } from './message.js';
 
 export const MAX_WAITING_MESSAGES = 20;
 

@@ -1,14 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { savepoint } from '../db/transaction.js';
-import { resolveMessage, type MessageBody } from '../messages/message.js';
+import { beginTurn, waitForTurn, type Accepted } from '../messages/accept.js';
+import { resolveMessage, type Message, type MessageBody } from '../messages/message.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Config } from '../platform/config.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession, type Session } from '../sessions/store.js';
 import type { QueuedTurn } from '../turns/open.js';
-import { acceptMessage, type Message } from '../turns/accept.js';
-import { beginTurn, waitForTurn, type Received } from '../messages/receive.js';
 import type { Run } from './runs.js';
 import type { LockedSchedule } from './lock.js';
 import type { SkipReason } from './schedule.js';
@@ -63,8 +62,8 @@ export async function startTurn(
       const session = await sessionOf(tx, deps, schedule.project_id, target);
       const resolved = await resolveMessage({ db: tx, models: deps.models }, schedule.project_id, body, session);
       const message = { ...resolved, schedule_id: schedule.id };
-      const received = await send(tx, deps, schedule, session.id, message);
-      return startedBy(received, session.id);
+      const accepted = await send(tx, deps, schedule, session.id, message);
+      return startedBy(accepted, session.id);
     });
   } catch (error) {
     const reason = error instanceof ServiceError ? REASON_OF[error.type] : undefined;
@@ -79,13 +78,12 @@ async function send(
   { project_id, overlap, open_turn_id }: Pick<LockedSchedule, 'project_id' | 'overlap' | 'open_turn_id'>,
   id: string,
   message: Message,
-): Promise<Received> {
-  if (overlap === 'skip') return { waits: null, started: await acceptMessage(tx, project_id, id, message, namespace) };
-  if (open_turn_id !== null) return waitForTurn(tx, id, open_turn_id, message);
-  return beginTurn(tx, { id, project_id }, message, 'queue', namespace);
+): Promise<Accepted> {
+  if (overlap === 'queue' && open_turn_id !== null) return waitForTurn(tx, id, open_turn_id, message);
+  return beginTurn(tx, { id, project_id }, message, overlap === 'skip' ? 'reject' : 'queue', namespace);
 }
 
-function startedBy({ waits, started }: Received, sessionId: string): Started {
+function startedBy({ waits, started }: Accepted, sessionId: string): Started {
   const run =
     waits === null
       ? { turn_id: started.id, started_at: started.event.created_at }

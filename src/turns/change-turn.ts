@@ -27,7 +27,7 @@ export const ifRunning: Fence = (turn) => turn.state === 'running';
 /**
  * Changes one turn: locks its row, checks the fence, runs `work`, stores what the turn's methods changed, all or nothing, and
  * notifies watchers after the commit. Nothing else changes an existing turn or appends its events, but for `waitForTurn`
- * (src/messages/receive.ts): in a transaction that is open already, it notes that a message waits, which no watcher sees.
+ * (src/messages/accept.ts): in a transaction that is open already, it notes that a message waits, which no watcher sees.
  *
  * `work` decides in plain TypeScript, and touches the transaction alone: the turn is locked meanwhile, and after a deadlock `work`
  * runs again on a turn that is loaded again. `next` runs in the same transaction, after the turn is stored: a step that ends the turn

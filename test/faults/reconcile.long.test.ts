@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { transaction } from '../../src/db/transaction.js';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { requestCancel } from '../../src/turns/cancel.js';
-import { acceptMessage } from '../../src/turns/accept.js';
+import { acceptMessage } from '../support/accept-message.js';
 import type { FaultSystem, Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { CLOSING, startClosing, startTimingOut } from '../support/workflow-tasks.js';
@@ -38,9 +37,7 @@ describe('the reconciler', () => {
       [sessionId],
     );
     const message = { content, files: [], skills: [] };
-    const { id } = await transaction(system.db, (tx) =>
-      acceptMessage(tx, project_id, sessionId, message, system.client.options.namespace),
-    );
+    const { id } = await acceptMessage(system.db, project_id, sessionId, message, system.client.options.namespace);
     return { sessionId, turnId: id };
   };
 

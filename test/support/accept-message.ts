@@ -1,6 +1,7 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { transaction } from '../../src/db/transaction.js';
-import { acceptMessage as accept, type Message } from '../../src/turns/accept.js';
+import { beginTurn } from '../../src/messages/accept.js';
+import type { Message } from '../../src/messages/message.js';
 import type { QueuedTurn } from '../../src/turns/open.js';
 
 /** Queues a turn without the API. */
@@ -11,5 +12,8 @@ export function acceptMessage(
   message: Message,
   namespace: string,
 ): Promise<QueuedTurn> {
-  return transaction(db, (tx) => accept(tx, projectId, sessionId, message, namespace));
+  return transaction(db, async (tx: EntityManager) => {
+    const { started } = await beginTurn(tx, { id: sessionId, project_id: projectId }, message, 'reject', namespace);
+    return started!;
+  });
 }

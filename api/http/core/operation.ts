@@ -80,11 +80,6 @@ export interface Operation<Body = any, Resource = any> {
   failure?: Pick<Success, 'status' | 'description' | 'mediaType'>;
   /** Loads the resource in the path, or throws its 404. Runs before the body is read. */
   resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
-  /**
-   * Takes the place of `resource` where `handle` finds the resource itself: runs only before an error or a recorded
-   * response is sent, which the 404 of a missing resource precedes.
-   */
-  requireResource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<unknown>;
   /** Builds the response from a recorded one; if absent, the record is the response. */
   replay?: (call: Call<Body, Resource>, recorded: unknown) => unknown;
   /**

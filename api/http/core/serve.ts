@@ -1,5 +1,4 @@
 import type { Context, Middleware } from 'koa';
-import { ServiceError } from '../../../src/platform/errors.js';
 import { jsonHash } from '../../../src/platform/json-hash.js';
 import { refuseToken, requireScope, requireTokenScope } from '../../../src/projects/permissions.js';
 import { findSessionState } from '../../../src/sessions/store.js';
@@ -35,34 +34,19 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     const read = isRead ? await deps.reads.enter(caller.projectId, ctx.res) : null;
 
     const request = requestOf(ctx, deps, caller);
-    const ofPath = { ...request, ...withoutKey };
     if (permission !== null) await checkSessionOfToken(request);
-    const resource: unknown = await operation.resource?.(ofPath);
+    const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });
     if (checkQuery) checkQuery(request.query);
-    const requireResource = async (): Promise<void> => void (await operation.requireResource?.(ofPath));
-    if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') {
-      await requireResource();
-      return headOf(ctx, operation);
-    }
+    if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
 
-    const run = async (): Promise<unknown> => {
-      const body = checkBody && checkBody(await bodyOf(ctx, operation));
-      await operation.check?.({ deps, body, caller });
-      const idempotency = operation.idempotent
-        ? idempotencyOf(ctx, deps, caller, operation.success.status)
-        : withoutKey;
-      const call: Call = { ...request, ...idempotency, resource, body };
-      if (!operation.idempotent || operation.multipart) return operation.handle(call);
-      const replay = async (recorded: unknown): Promise<unknown> => {
-        await requireResource();
-        return operation.replay === undefined ? recorded : operation.replay(call, recorded);
-      };
-      return idempotency.once(jsonHash(body), () => operation.handle(call), replay);
-    };
-    const answer = await run().catch(async (error: unknown) => {
-      if (error instanceof ServiceError) await requireResource();
-      throw error;
-    });
+    const body = checkBody && checkBody(await bodyOf(ctx, operation));
+    await operation.check?.({ deps, body, caller });
+    const idempotency = operation.idempotent ? idempotencyOf(ctx, deps, caller, operation.success.status) : withoutKey;
+    const call: Call = { ...request, ...idempotency, resource, body };
+    const handle = (): Promise<unknown> => operation.handle(call);
+    const replay = operation.replay && ((recorded: unknown) => operation.replay!(call, recorded));
+    // An upload calls `once` itself: its content is known after reading.
+    const answer = operation.multipart ? await handle() : await idempotency.once(jsonHash(body), handle, replay);
     const bytes = respond(ctx, operation, answer);
     read?.answer(bytes);
   };
@@ -89,7 +73,7 @@ async function checkSessionOfToken({ deps, caller, params }: Pick<Call, 'deps' |
   if (caller.token === null) return;
   const { sessionId } = caller.token;
   if (params.session_id !== undefined) {
-    // The operation itself finds the session, or not.
+    // The operation finds the session, or not.
     if (params.session_id !== sessionId) sessionNotFound();
   } else if ((await findSessionState(deps.db, caller.projectId, sessionId)) === null) sessionNotFound();
 }

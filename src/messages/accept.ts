@@ -1,0 +1,170 @@
+import type { EntityManager } from 'typeorm';
+import { isOpen } from '../db/turn-states.js';
+import { transaction, type Db } from '../db/transaction.js';
+import { ServiceError, validationError } from '../platform/errors.js';
+import { newId } from '../platform/ids.js';
+import { traceparent } from '../platform/tracing.js';
+import { findSessionState, type SessionState } from '../sessions/store.js';
+import { changeTurn, ifOpen, lockTurn, type TurnDeps } from '../turns/change-turn.js';
+import { TurnEndedError } from '../turns/errors.js';
+import {
+  hasOpenTurn,
+  lockForTurn,
+  openTurn,
+  requireNoOpenTurn,
+  requireRoom,
+  sessionGone,
+  type LockedSession,
+  type QueuedTurn,
+} from '../turns/open.js';
+import { saveTurn } from '../turns/save-turn.js';
+import { showWaiting, type ShowDeps } from '../turns/show-waiting.js';
+import { startNext } from '../turns/start-next.js';
+import type { Message } from './message.js';
+import { enqueue, MAX_WAITING_MESSAGES, type WaitingMessage } from './queue.js';
+
+/** What becomes of a message while a turn is open: it is refused, it waits for a turn of its own, or the open turn gets it. */
+export type WhenRunning = 'reject' | 'queue' | 'steer';
+
+/** What became of a message: it waits, or it began a turn. `started`: the turn to launch. */
+export type Accepted = { waits: WaitingMessage; started: QueuedTurn | null } | { waits: null; started: QueuedTurn };
+
+type AcceptDeps = TurnDeps & ShowDeps & { workflows: { namespace: string } };
+
+type Record = (db: Db, accepted: Accepted) => Promise<void>;
+
+/** What `preview` of a session shows: the first 120 characters of its first message (contract.md §9). */
+const PREVIEW_LENGTH = 120;
+
+/**
+ * Stores a message. It begins a turn, unless it has to wait: behind the open turn, in it, or behind messages that are held. Once a turn
+ * is committed it always reaches a terminal event, even if this process dies. `record` runs in the same transaction.
+ * @param session as it was a moment ago
+ * @throws ServiceError validation_error, session_not_found, session_running, queue_full, too_many_running_turns
+ */
+export async function acceptMessage(
+  deps: AcceptDeps,
+  session: SessionState,
+  message: Message,
+  mode: WhenRunning,
+  record: Record,
+): Promise<Accepted> {
+  for (let now = session; ; now = (await findSessionState(deps.db, now.project_id, now.id)) ?? sessionGone(now.id)) {
+    const isRunning = now.turn_state !== null && isOpen(now.turn_state);
+    const accepted =
+      isRunning && mode !== 'reject'
+        ? await addToTurn(deps, now.id, now.last_turn_id!, message, mode, record)
+        : await begin(deps, now, message, mode, record);
+    if (accepted !== null) return accepted;
+  }
+}
+
+/** Lets the message wait for an open turn; null if that has ended. */
+async function addToTurn(
+  deps: AcceptDeps,
+  sessionId: string,
+  turnId: string,
+  message: Message,
+  mode: 'queue' | 'steer',
+  record: Record,
+): Promise<Accepted | null> {
+  if (mode === 'steer') checkSteering(message);
+  try {
+    const accepted = await changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
+      const steers = mode === 'steer' ? turn.number : 0;
+      const accepted = { waits: await enqueue(tx, sessionId, message, { steers }), started: null };
+      turn.expectMessages();
+      await record(tx, accepted);
+      return accepted;
+    });
+    showWaiting(deps, turnId);
+    return accepted;
+  } catch (error) {
+    if (error instanceof TurnEndedError) return null;
+    throw error;
+  }
+}
+
+/** The open turn has skills, a model, thinking and the schema of its output, or none, already. */
+function checkSteering({ skills, model_id, thinking_enabled, output_schema }: Message): void {
+  const fields = [
+    ['skills', skills.length > 0],
+    ['model_id', model_id !== undefined],
+    ['thinking_enabled', thinking_enabled !== undefined],
+    ['output_schema', output_schema !== undefined],
+  ] as const;
+  const wrong = fields.find(([, isGiven]) => isGiven);
+  if (wrong !== undefined) throw validationError(`/${wrong[0]}`, 'cannot be changed in the open turn by steer');
+}
+
+/** Begins a turn; null if another one is open by now, for which the message may wait. */
+async function begin(
+  deps: AcceptDeps,
+  session: SessionState,
+  message: Message,
+  mode: WhenRunning,
+  record: Record,
+): Promise<Accepted | null> {
+  try {
+    return await transaction(deps.db, async (tx) => {
+      const accepted = await beginTurn(tx, session, message, mode, deps.workflows.namespace);
+      await record(tx, accepted);
+      return accepted;
+    });
+  } catch (error) {
+    if (mode !== 'reject' && error instanceof ServiceError && error.type === 'session_running') return null;
+    throw error;
+  }
+}
+
+/**
+ * Begins a turn in a transaction, whose commit throws too_many_running_turns. Messages that are held go before one that queues.
+ * @param namespace the Temporal namespace that runs the turn
+ * @throws ServiceError session_not_found, session_running, queue_full
+ */
+export async function beginTurn(
+  tx: EntityManager,
+  { id, project_id }: Pick<SessionState, 'id' | 'project_id'>,
+  message: Message,
+  mode: WhenRunning,
+  namespace: string,
+): Promise<Accepted> {
+  const locked = await lockForTurn(tx, project_id, id);
+  if (mode !== 'queue' || !locked.has_waiting || hasOpenTurn(locked)) {
+    return { waits: null, started: await openWithMessage(tx, locked, message, namespace) };
+  }
+  // The first one leaves the queue.
+  const waits = await enqueue(tx, id, message, { room: MAX_WAITING_MESSAGES + 1 });
+  const started = await startNext(tx, locked, namespace);
+  requireRoom(tx, locked);
+  return started?.event.id === waits.id ? { waits: null, started } : { waits, started };
+}
+
+async function openWithMessage(
+  tx: EntityManager,
+  session: LockedSession,
+  message: Message,
+  namespace: string,
+): Promise<QueuedTurn> {
+  await requireNoOpenTurn(tx, session);
+  const { content, model_id = null, thinking_enabled = null } = message;
+  const turn = { id: newId('turn'), trace: traceparent(), model_id, thinking_enabled };
+  const preview = [...content.slice(0, 2 * PREVIEW_LENGTH)].slice(0, PREVIEW_LENGTH).join('');
+  const opened = openTurn(tx, session, turn, { type: 'user.message', data: message }, { namespace, preview });
+  requireRoom(tx, session);
+  return opened;
+}
+
+/** Lets a message wait for the turn after the open one, whose row the transaction has locked. @throws ServiceError queue_full */
+export async function waitForTurn(
+  tx: EntityManager,
+  sessionId: string,
+  openTurnId: string,
+  message: Message,
+): Promise<Accepted> {
+  const turn = await lockTurn(tx, openTurnId, ifOpen);
+  const waits = await enqueue(tx, sessionId, message);
+  turn.expectMessages();
+  saveTurn(tx, turn, {});
+  return { waits, started: null };
+}
