@@ -3,7 +3,7 @@
 export const TURN_WORKFLOW = 'turn';
 
 /** The workflow of a turn; its id is the turn's id. The input is enough to schedule the first activity at once. */
-export interface TurnInput extends Continuation {
+export interface TurnInput {
   id: string;
   /** Absent in a workflow that an older build started. */
   sessionId?: string;
@@ -14,32 +14,12 @@ export interface TurnInput extends Continuation {
   mcpServers: number;
   maxSteps: number;
   remainingMs: number;
-}
-
-/** State passed to the next run by continue-as-new. */
-interface Continuation {
   /** The namespace has the search attributes: the workflow may set them. */
   searchable?: boolean;
+  /** Of a run that continues another one (continue-as-new): the step that it begins with. */
   step?: number;
-  /** As the last run showed them; absent without any. */
+  /** Likewise: the messages that wait, as the last run showed them; absent without any. */
   waiting?: WaitingMessages;
-  /** From an older build: indices of the calls of `step` whose servers have asked the person. */
-  asking?: number[];
-  /** From an older build: the run starts in the middle of the wait of `step` (old-wait.ts). */
-  wait?: WaitingStep;
-  /** From an older build: the run starts while `step` waits for a larger budget. */
-  paused?: true;
-}
-
-interface WaitingStep {
-  tools: string[];
-  waiting: number[];
-  /** Indices of the calls whose tasks are waited for before the answers. */
-  tasks?: number[];
-  /** The MCP servers of these calls, by their indices. Where it is absent, each task is polled alone. */
-  taskServers?: Record<number, string | undefined>;
-  /** Servers may ask questions while the calls run. */
-  mayAsk?: true;
 }
 
 /** Signal: answers of a turn were stored (contract.md §6). It has no payload: the answers are in the tables. */

@@ -33,7 +33,7 @@ export class SharedPolls {
     return waiting;
   }
 
-  /** Ends the polls, as on replay of an older build's run (old-wait.ts). */
+  /** Ends the polls, as on replay of an older build's run (old/first-run.ts). */
   stop(): void {
     this.#isStopped = true;
     this.#scope?.cancel();

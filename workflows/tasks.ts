@@ -36,7 +36,7 @@ export class TaskWaits {
   readonly #shared = new Map<string, SharedPolls>();
   readonly #scopes = new Set<CancellationScope>();
   #cancels: Promise<void>[] = [];
-  /** Polls begin no more: the run of an older build ends (old-wait.ts). */
+  /** Polls begin no more: the run of an older build ends (old/first-run.ts). */
   #isStopped = false;
   /** Tasks that have ended and whose results are read. */
   #ending = 0;
@@ -47,7 +47,7 @@ export class TaskWaits {
   ) {}
 
   /** @param onBegin runs before the first poll */
-  async wait(call: WaitingTask, onBegin: () => void): Promise<EndedTask> {
+  async wait(call: WaitingTask, onBegin = (): void => undefined): Promise<EndedTask> {
     const { index, serverId } = call;
     this.#open.add(index);
     this.waitsFor.task(true);

@@ -1,10 +1,10 @@
 import { makeContinueAsNewFunc, patched, workflowInfo } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
 import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
-import { CallsInSeries } from './calls-in-series.js';
+import { CallRunner } from './call-runner.js';
 import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
-import { OldWait } from './old-wait.js';
+import { OldFirstRun } from './old/first-run.js';
 import { TaskWaits } from './tasks.js';
 import { proxyTurnActivities } from './proxy-activities.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
@@ -12,18 +12,16 @@ import { WaitsFor } from './waits-for.js';
 
 type StepOfTools = Extract<OpenStep, { kind: 'tools' }>;
 
-/** Tool calls of one step that run in parallel. A step with hundreds of calls must leave slots for other turns. */
-const PARALLEL_TOOLS = 16;
-
 export class TurnRun {
   /** How the turn ended, as operators see it in Temporal; `state` is null if the workflow does not know it. */
   readonly summary = { state: null as TurnState | null, stop_reason: null as EndedTurn['stopReason'], steps: 0 };
   readonly #signals: { received: number };
   readonly tasks: TaskWaits;
-  readonly oldWait: OldWait;
+  /** Null in the second run of a wait that an older build has begun. */
+  protected old: OldFirstRun | null;
   readonly #waitsFor: WaitsFor;
   readonly #details: Details;
-  #step: number;
+  protected step: number;
   /** The end of the turn's time, in ms since 1970. */
   #deadline = 0;
   #tools: string[] = [];
@@ -31,22 +29,26 @@ export class TurnRun {
   #waitsForUser = false;
   /** Calls that run in activities, without those whose tasks are waited for. */
   readonly #running = new Set<number>();
-  readonly #series = new CallsInSeries();
+  readonly #calls = new CallRunner();
 
-  constructor(private readonly input: TurnInput) {
-    this.#step = input.step ?? 1;
+  /** @param before what the second run of an older build begins with */
+  constructor(
+    private readonly input: TurnInput,
+    before: { asking?: number[] | undefined; tools?: string[] | undefined } = {},
+  ) {
+    this.step = input.step ?? 1;
     this.#details = new Details(input.waiting, input.step === undefined ? null : input.details);
     this.#setRemaining(input.remainingMs);
-    this.#tools = input.wait?.tools ?? [];
-    this.#waitsFor = new WaitsFor(input.searchable ?? false, input.asking);
+    this.#tools = before.tools ?? [];
+    this.#waitsFor = new WaitsFor(input.searchable ?? false, before.asking);
     this.tasks = new TaskWaits(input.id, this.#waitsFor);
-    this.oldWait = new OldWait(
+    this.old = new OldFirstRun(
       this.tasks,
       () => this.#running.size > 0,
       () => this.#continueAsNew(),
     );
     this.#waitsFor.listen({
-      isOpen: ({ step, index }) => step === this.#step && (this.#running.has(index) || this.tasks.isOpen(index)),
+      isOpen: ({ step, index }) => step === this.step && (this.#running.has(index) || this.tasks.isOpen(index)),
       onAsking: (asking) => this.#details.showQuestions(formatToolNames(this.#tools, asking), asking.length),
     });
     this.#signals = countSignals(() => this.tasks.askAgain());
@@ -59,11 +61,15 @@ export class TurnRun {
     await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId });
   }
 
-  /** Makes the model call of the step. The second run of an old wait continues with the calls of its step instead. */
-  async callModel(): Promise<ModelOutcome> {
-    const outcome =
-      this.input.wait === undefined ? await this.#model() : ({ kind: 'tools', ...this.input.wait } as const);
-    this.summary.steps = this.#step;
+  /** Rejects with the end of a run that an older build has ended. */
+  get endOfOldRun(): Promise<never> {
+    return this.old?.end ?? new Promise(() => undefined);
+  }
+
+  /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
+  async callModel(isPaused = false): Promise<ModelOutcome> {
+    const outcome = await this.#model(isPaused);
+    this.summary.steps = this.step;
     if (outcome.kind === 'ended') {
       Object.assign(this.summary, { state: outcome.state, stop_reason: outcome.stopReason });
       this.#details.show(outcome.state);
@@ -71,15 +77,12 @@ export class TurnRun {
     return outcome;
   }
 
-  /** Runs the calls of the step that need no answer. In the second run of an old wait these have run, or have a task. */
+  /** Runs the calls of the step that need no answer. */
   async runTools(outcome: OpenStep): Promise<void> {
     if (outcome.kind === 'again') return;
     const { tools, waiting } = outcome;
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
-    const { tasks = [], taskServers } = this.input.wait ?? {};
-    await Promise.all(tasks.map((index) => this.#waitForTask(tools, index, taskServers?.[index])));
-    if (this.input.wait !== undefined || free.length === 0) return;
-    this.#waitsForUser = (await this.#call(outcome, free)).length > 0;
+    if (free.length > 0) this.#waitsForUser = (await this.#call(outcome, free)).length > 0;
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
@@ -87,33 +90,36 @@ export class TurnRun {
     if (outcome.kind === 'again' || (outcome.waiting.length === 0 && !this.#waitsForUser)) return 'closed';
     this.#waitsForUser = false;
     const { tools } = outcome;
-    const result = await waitForAnswers({
+    return waitForAnswers({
       signals: this.#signals,
-      place: { turnId: this.input.id, step: this.#step },
+      place: { turnId: this.input.id, step: this.step },
       setRemaining: (ms) => this.#setRemaining(ms),
       call: (indices) => this.#call(outcome, indices),
       show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
       waitsFor: this.#waitsFor,
-      endsAtTimer: (step) => this.input.wait === undefined && this.oldWait.endsAtTimer(step),
+      onTimer: async (step) => this.old?.onTimer(step),
     });
-    return result === 'replaced' ? this.#continueAsNew() : result;
   }
 
-  /** Begins the next step: in a new run if Temporal suggests it, or if this is the second run of an old wait. */
+  /** Begins the next step, in a new run if this was the last one of the run. */
   async nextStep(): Promise<void> {
-    this.#step += 1;
-    if (this.input.wait !== undefined || workflowInfo().continueAsNewSuggested) await this.#continueAsNew();
+    this.step += 1;
+    if (this.isLastStep()) await this.#continueAsNew();
   }
 
-  /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
-  async #model(): Promise<ModelOutcome> {
+  /** Temporal suggests a new run when the history is long. */
+  protected isLastStep(): boolean {
+    return workflowInfo().continueAsNewSuggested;
+  }
+
+  async #model(isPaused: boolean): Promise<ModelOutcome> {
     for (let again = false; ; again = true) {
-      if (again || this.input.paused) {
+      if (again || isPaused) {
         const ended = await this.#waitForBudget();
         if (ended !== null) return ended;
       }
       // A run that begins at this step has waited for a budget before.
-      const outcome = await this.#callModel(again || this.input.step === this.#step);
+      const outcome = await this.#callModel(again || this.input.step === this.step);
       if (outcome.kind !== 'paused') return outcome;
     }
   }
@@ -121,7 +127,7 @@ export class TurnRun {
   async #callModel(again: boolean): Promise<ModelOutcome | Paused> {
     this.#details.showModelCall(`${this.#progress}: model call`);
     const { id: turnId, sessionId, modelId } = this.input;
-    const place = { turnId, sessionId, step: this.#step };
+    const place = { turnId, sessionId, step: this.step };
     const call = (compacted: boolean) =>
       this.#activity(`model call ${place.step} · ${modelId}`).callModel({
         ...place,
@@ -143,7 +149,7 @@ export class TurnRun {
   async #waitForBudget(): Promise<EndedTurn | null> {
     const result = await waitForBudget({
       signals: this.#signals,
-      place: { turnId: this.input.id, step: this.#step },
+      place: { turnId: this.input.id, step: this.step },
       setRemaining: (ms) => this.#setRemaining(ms),
       show: () => this.#details.show(`${this.#progress}: waits for a larger budget`),
       waitsFor: this.#waitsFor,
@@ -163,31 +169,25 @@ export class TurnRun {
     const waits: Promise<void>[] = [];
     const callOne = async (index: number): Promise<void> => {
       this.#running.add(index);
-      const place = { turnId: this.input.id, step: this.#step, index, mayWait: true } as const;
+      const place = { turnId: this.input.id, step: this.step, index, mayWait: true } as const;
       const call = this.#activity(`tool ${tools[index]}`, mayAsk).callTool(place);
       const open = await call.finally(() => this.#running.delete(index));
       if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
       if (open?.kind === 'authorization') unauthorized.push(index);
       if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
-      const wait = this.#waitForTask(tools, index, open.serverId, open.longWaitMs);
+      const wait = this.waitForTask(tools, index, open.serverId, () => this.old?.beginTask(open));
       wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };
-    const inSeries = indices.filter(isSerial).map((index) => this.#series.run(() => callOne(index)));
-    const beside = indices.filter((index) => !isSerial(index));
-    for (let start = 0; start < beside.length; start += PARALLEL_TOOLS) {
-      await Promise.all(beside.slice(start, start + PARALLEL_TOOLS).map(callOne));
-    }
+    const inSeries = await this.#calls.begin(indices, isSerial, callOne);
     await Promise.all([...inSeries, ...waits]);
     return unauthorized;
   }
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
-  async #waitForTask(tools: string[], index: number, serverId?: string, longWaitMs?: number): Promise<void> {
-    const task = { step: this.#step, index, tool: tools[index]!, serverId };
-    const waiting = this.tasks.wait(task, () => {
-      if (this.input.wait === undefined) this.oldWait.startTimer(longWaitMs);
-    });
+  protected async waitForTask(tools: string[], index: number, serverId?: string, onBegin?: () => void): Promise<void> {
+    const task = { step: this.step, index, tool: tools[index]!, serverId };
+    const waiting = this.tasks.wait(task, onBegin);
     this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.tasks.open)}`);
     const { remainingMs } = await waiting;
     this.#waitsFor.endQuestions(index);
@@ -205,12 +205,11 @@ export class TurnRun {
   /** Continues at the step in a new run. Its activities find what is stored of the step already. */
   #continueAsNew(): Promise<never> {
     const remainingMs = Math.max(0, this.#deadline - Date.now());
-    const { wait: _wait, paused: _paused, asking: _asking, ...input } = this.input;
-    const next: TurnInput = { ...input, step: this.#step, remainingMs, waiting: this.#details.counts };
+    const next: TurnInput = { ...this.input, step: this.step, remainingMs, waiting: this.#details.counts };
     return makeContinueAsNewFunc<(input: TurnInput) => Promise<unknown>>()(next);
   }
 
   get #progress(): string {
-    return `step ${this.#step} of at most ${this.input.maxSteps}`;
+    return `step ${this.step} of at most ${this.input.maxSteps}`;
   }
 }

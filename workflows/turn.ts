@@ -14,7 +14,8 @@ import type { TurnState } from '../src/db/turn-states.js';
 import type { TurnFailureType } from '../src/events/fields.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type TurnInput } from './contract.js';
-import { TurnRun } from './turn-run.js';
+import { runOf } from './old/second-run.js';
+import type { TurnRun } from './turn-run.js';
 
 const { finishTurn } = proxyActivities<TurnActivities>({
   startToCloseTimeout: '10 s',
@@ -30,9 +31,9 @@ const CANCEL_REQUEST_TIMEOUT = '30 s';
 
 /** One turn, to its end. The last model call ends it; if it was cancelled or has failed, `finishTurn` does. */
 export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
-  const run = new TurnRun(input);
+  const run = runOf(input);
   try {
-    await abandonAfterCancel(Promise.race([play(run), run.oldWait.end]));
+    await abandonAfterCancel(Promise.race([play(run), run.endOfOldRun]));
     await run.tasks.close();
   } catch (error) {
     if (!(error instanceof TemporalFailure)) throw error;

@@ -29,16 +29,15 @@ interface Wait {
   /** Shows the open calls in the workflow's current details. */
   show: (open: number[]) => void;
   waitsFor: WaitsFor;
-  /** True if a history of an older build ends the run when the timer has fired (old-wait.ts). */
-  endsAtTimer: (step: AdvancedWait) => boolean;
+  /** For a history of an older build (old/first-run.ts): the answers have not come in time. */
+  onTimer: (step: AdvancedWait) => Promise<void>;
 }
 
 /**
  * Waits until every call of the step is closed. A call runs as soon as its answer arrives; no activity runs while the
  * turn waits. A signal or timer only triggers a read: the turn's rows decide what happens next.
- * Returns `replaced` if a new run of the workflow takes over.
  */
-export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | 'replaced'> {
+export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended'> {
   const taken = new Set<number>();
   const work: Promise<void>[] = [];
   const state = { active: 0, failed: false, waitsAgain: false };
@@ -76,7 +75,7 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended' | '
         step.expiresInMs,
       );
       if (state.failed) break;
-      if (!awoken && state.active === 0 && wait.endsAtTimer(step)) return 'replaced';
+      if (!awoken && state.active === 0) await wait.onTimer(step);
     }
     await Promise.all(work);
   } finally {

@@ -61,14 +61,10 @@ interface TaskBegun {
   kind: 'task';
   /** Its MCP server; undefined if the turn no longer offers the tool. */
   serverId?: string;
-  /** In histories of older builds: after this time the run ended (workflows/old-wait.ts). */
-  longWaitMs?: number;
 }
 
 export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
   remainingMs: number;
-  /** In histories of older builds: after this time the run ended (workflows/old-wait.ts). */
-  longWaitMs?: number;
 }
 
 /** `compact`: the request would not fit, earlier turns must be summarised first. */

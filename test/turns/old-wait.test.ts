@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import proto from '@temporalio/proto';
-import type { TurnInput } from '../../workflows/contract.js';
+import type { SecondRunInput } from '../../workflows/old/second-run.js';
 import { budget, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
@@ -19,10 +19,10 @@ describe('a turn that waits in the second run of an older build', () => {
   afterEach(() => service.close());
 
   /** Ends the first run as the older build did, which passed on what the turn waits for. */
-  const continueInSecondRun = async (turnId: string, passedOn: Partial<TurnInput>): Promise<void> => {
+  const continueInSecondRun = async (turnId: string, passedOn: Partial<SecondRunInput>): Promise<void> => {
     const [started] = (await fetchHistory(client, turnId)).events;
     const { input } = started.workflowExecutionStartedEventAttributes;
-    const before = JSON.parse(Buffer.from(input.payloads[0].data as string, 'base64').toString()) as TurnInput;
+    const before = JSON.parse(Buffer.from(input.payloads[0].data as string, 'base64').toString()) as SecondRunInput;
     const next = { ...before, step: 1, remainingMs: 60_000, ...passedOn };
     const encoding = Buffer.from('json/plain');
     await client.workflow.getHandle(turnId).signal('answered');

@@ -9,12 +9,12 @@ interface Tasks {
 }
 
 /**
- * Builds before 26 November 2026 ended a run when a wait had lasted for a minute: a second run waited on, and a third one continued
- * the turn. The timer of the first run is in its history, so it starts again on replay, and the run ends as its history does. In a
- * run that is still open the timer has no effect. docs/operations/workflow-changes.md ("A wait in several runs") says when to delete
- * this file.
+ * The first run of a turn, as builds before 26 November 2026 made it: when a wait had lasted for a minute the run ended, and a second
+ * one waited on. The timer of a wait for tasks is in its history, so it starts again on replay, and the run ends as its history does. In
+ * a run that is still open the timer has no effect. docs/operations/workflow-changes.md ("A wait in several runs") says when to
+ * delete this folder.
  */
-export class OldWait {
+export class OldFirstRun {
   /** Rejects with the end of the run. Pending in all other runs. */
   readonly end: Promise<never>;
   #reject!: (end: unknown) => void;
@@ -29,14 +29,15 @@ export class OldWait {
     this.end = new Promise((_, reject) => (this.#reject = reject));
   }
 
-  /** Asked when the timer of a wait for answers has fired, which then was not the one for their expiry. */
-  endsAtTimer({ longWaitMs = Infinity, expiresInMs }: { longWaitMs?: number; expiresInMs: number }): boolean {
-    return longWaitMs < expiresInMs && isInHistory();
+  /** The timer of a wait for answers has fired: ends the run if it was not the one for their expiry. */
+  async onTimer(wait: { expiresInMs: number }): Promise<void> {
+    if (longWaitMsOf(wait) < wait.expiresInMs && isInHistory()) await this.continueAsNew();
   }
 
   /** Starts the timer of a wait for tasks, if the activity has named its time. */
-  startTimer(longWaitMs: number | undefined): void {
-    if (longWaitMs === undefined || this.#hasTimer) return;
+  beginTask(task: object): void {
+    const longWaitMs = longWaitMsOf(task);
+    if (longWaitMs === Infinity || this.#hasTimer) return;
     this.#hasTimer = true;
     // The timer fails when the workflow is cancelled.
     this.#endAfter(longWaitMs).catch(() => undefined);
@@ -55,6 +56,11 @@ export class OldWait {
     await condition(() => !this.tasks.isPolling());
     await this.continueAsNew().catch(this.#reject);
   }
+}
+
+/** Results of activities of older builds name the time after which the run ended. */
+function longWaitMsOf(result: object): number {
+  return (result as { longWaitMs?: number }).longWaitMs ?? Infinity;
 }
 
 /** True only on replay of a run that has gone beyond its timer already. */
