@@ -5,8 +5,8 @@ import { toolCallSeconds } from '../../src/platform/metrics.js';
 import { withSpan } from '../../src/platform/tracing.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { runsInSandbox, type RunnableTool } from './offered-tools.js';
-import { callTurnMcpTool } from './mcp/call-for-turn.js';
-import type { StartedTask } from './mcp/start-task.js';
+import { callMcpTool } from './mcp/call.js';
+import type { NewTask } from '../../src/steps/task-call.js';
 import { reserveTask } from '../../src/steps/open-tasks.js';
 import type { ToolCallRow } from '../../src/steps/tool-call.js';
 import {
@@ -64,7 +64,7 @@ export async function runTool(
   found: RunnableTool | undefined,
   cancelled: AbortSignal,
   questions?: (hold: () => () => void) => QuestionsOf,
-): Promise<ToolResult | { task: StartedTask } | { unauthorized: string }> {
+): Promise<ToolResult | { task: NewTask } | { unauthorized: string }> {
   if (found === undefined) return textResult(`There is no tool ${call.name} in this turn.`, true);
   const limit = new TimeLimit(deps.config.toolTimeoutSeconds);
   // A command has its own time limit, and may wait for a place before.
@@ -81,7 +81,7 @@ export async function runTool(
   };
   const work = withSpan(`execute_tool ${call.name}`, spanOf(turn, call, found), async (span) => {
     const result = await (found.kind === 'mcp'
-      ? callTurnMcpTool(
+      ? callMcpTool(
           deps,
           { ...toolCall, repeatable: found.repeatable, wasSent: call.state === 'started' },
           found.tool,

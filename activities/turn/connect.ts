@@ -1,16 +1,30 @@
-import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
+import type { DataSource } from 'typeorm';
+import type { McpServerRow, McpTool } from '../../src/db/entities/mcp-servers.js';
+import { transaction } from '../../src/db/transaction.js';
 import type { NewEvent } from '../../src/events/schema.js';
-import { findServers } from '../../src/mcp/find-servers.js';
+import { findServers, getServer, lockServer } from '../../src/mcp/find-servers.js';
+import { failureReason } from '../../src/mcp/reasons.js';
+import { recordServerState, storeTools } from '../../src/mcp/store.js';
+import { hashTools } from '../../src/mcp/toolsets.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { recordTurnServers } from '../../src/steps/servers.js';
-import { connectServers, skipServers, type ConnectedServer } from './connect-servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity } from './run-activity.js';
 import { toolStatus } from '../../src/mcp/tool-status.js';
+import type { ToolDeps } from '../tools/tool.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** Limit for the tool names in one `agent.mcp_error`, in characters. */
 const MAX_LIST_LENGTH = 1000;
+
+/** A server of a turn. `failure` is the text of `agent.mcp_error` and `last_connect_error`; null when connected. */
+export interface ConnectedServer {
+  server: McpServerRow;
+  failure: string | null;
+}
+
+/** The tools of a server that acts as a user are those of the last probe. A call connects, with the user's credential. */
+const NO_USER = 'The MCP server acts as a user, and the session has none: create it with `user`.';
 
 /**
  * Connects the session's MCP servers and records once which tools the turn offers. Later changes to the servers take
@@ -29,6 +43,63 @@ export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMc
           : await skipServers(servers, deps, lostWorkers);
       await record(deps, turnId, connected, Math.round(performance.now() - began));
     });
+}
+
+/**
+ * Connects all servers of a session in parallel at the start of a turn, with one attempt of 8 s each (contract.md §2),
+ * and records the outcome in their rows. A failed connection is an outcome, not an error.
+ * @throws the signal's reason when it aborts
+ */
+export async function connectServers(
+  servers: readonly McpServerRow[],
+  { askingServerIds, hasUser }: { askingServerIds: readonly string[]; hasUser: boolean },
+  { mcp, db, log }: Pick<ToolDeps, 'mcp' | 'db' | 'log'>,
+  signal: AbortSignal,
+): Promise<ConnectedServer[]> {
+  return Promise.all(
+    servers.map(async (server): Promise<ConnectedServer> => {
+      if (server.credentials === 'user') return { server, failure: hasUser ? null : NO_USER };
+      const { failure, tools } = await mcp
+        .verify({ ...server, mayAsk: askingServerIds.includes(server.id) }, signal)
+        .then(
+          (tools) => ({ failure: null, tools }),
+          (error: unknown) => {
+            signal.throwIfAborted();
+            // Logs the reason instead of the error, because the SDK's messages quote response bodies.
+            const reason = failureReason(error);
+            log.info({ mcp_server_id: server.id, reason }, 'an MCP server of a turn could not be connected');
+            return { failure: `The MCP server could not be connected: ${reason}.`, tools: null };
+          },
+        );
+      await recordServerState(db, server.id, failure);
+      return { server: tools === null ? server : await withCurrentTools(db, server, tools), failure };
+    }),
+  );
+}
+
+/** Reports all servers as failed: connecting them has taken several workers down, and which one did is not known. */
+export async function skipServers(
+  servers: readonly McpServerRow[],
+  { db, log }: Pick<ToolDeps, 'db' | 'log'>,
+  lostWorkers: number,
+): Promise<ConnectedServer[]> {
+  const failure = `The MCP server was not connected: ${lostWorkers} workers were lost while they connected the session’s MCP servers.`;
+  return Promise.all(
+    servers.map(async (server) => {
+      log.error({ mcp_server_id: server.id, lost_workers: lostWorkers }, 'an MCP server of a turn was not connected');
+      if (server.credentials !== 'user') await recordServerState(db, server.id, failure);
+      return { server, failure };
+    }),
+  );
+}
+
+async function withCurrentTools(db: DataSource, server: McpServerRow, tools: McpTool[]): Promise<McpServerRow> {
+  if (hashTools(tools) === server.toolset_hash) return server;
+  return transaction(db, async (tx) => {
+    const locked = await lockServer(tx, server.project_id, server.id);
+    if (locked.credential_version === server.credential_version) await storeTools(tx, locked, tools);
+    return getServer(tx, server.project_id, server.id);
+  });
 }
 
 async function record(deps: ActivityDeps, turnId: string, servers: ConnectedServer[], tookMs: number): Promise<void> {

@@ -10,7 +10,7 @@ import { loadRunningMs } from '../../src/turns/running-time.js';
 import { isLimitReached, type ConcurrencyLimit } from '../concurrency-limit.js';
 import type { ActivityDeps } from '../deps.js';
 import { askForState, overdueTask } from '../tools/mcp/ask-task.js';
-import { serverRemoved } from '../tools/mcp/call-for-turn.js';
+import { serverRemoved } from '../tools/mcp/call.js';
 import { endTask, ofServer, pauseOf, storeResult, type End, type Poll } from './end-task.js';
 import { noSlot, taskOpen } from './open-task.js';
 import type { PollSlots } from './poll-slots.js';

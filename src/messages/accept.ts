@@ -5,7 +5,7 @@ import { ServiceError, validationError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { findSessionState, type SessionState } from '../sessions/store.js';
-import { changeTurn, ifOpen, lockTurn, type TurnDeps } from '../turns/change-turn.js';
+import { changeTurn, ifOpen, lockTurn, saveTurn, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';
 import {
   hasOpenTurn,
@@ -17,7 +17,6 @@ import {
   type LockedSession,
   type QueuedTurn,
 } from '../turns/open.js';
-import { saveTurn } from '../turns/save-turn.js';
 import { showWaiting, type ShowDeps } from '../turns/show-waiting.js';
 import { startNext } from '../turns/start-next.js';
 import type { Message } from './message.js';

@@ -14,6 +14,7 @@ import type { ToolCallRow } from './tool-call.js';
 export interface NewTask extends TaskState {
   taskId: string;
   serverId: string;
+  /** The MCP session that the task belongs to; null for a server without sessions. */
   session: McpSession | null;
 }
 

@@ -1,14 +1,15 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { transaction } from '../db/transaction.js';
+import { transaction, write } from '../db/transaction.js';
+import { insertEvents } from '../events/store.js';
 import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';
 import type { TurnPosition } from '../stream/position.js';
 import { OvertakenError, TurnEndedError } from './errors.js';
 import { observeOutcome, traceTurn } from './outcome.js';
-import { saveTurn } from './save-turn.js';
+import type { ModelUsage } from './spent.js';
 import { Turn } from './turn.js';
-import { lockTurnRow } from './turn-row.js';
+import { lockTurnRow, updateTurnRow } from './turn-row.js';
 
 export interface TurnDeps {
   db: DataSource;
@@ -61,6 +62,19 @@ export async function lockTurn(tx: EntityManager, turnId: string, fence: Fence):
   throw turn.isOpen ? new OvertakenError(turnId) : new TurnEndedError(turnId, turn.state);
 }
 
+/** Stores what a change did to a turn that the transaction has locked. */
+export function saveTurn(
+  tx: EntityManager,
+  turn: Turn,
+  { config }: { config?: Pick<Config, 'usageMetadataDays'> },
+): void {
+  const { row, events, ended } = turn;
+  updateTurnRow(tx, row);
+  if (events.length > 0) insertEvents(tx, row, events);
+  if (ended !== null) closeTurn(tx, turn, ended.byModel, config?.usageMetadataDays !== 0);
+  else if (turn.cancelRequested) write(tx, MARK_CANCELLED, [row.id, row.cancel_requested_at]);
+}
+
 /** Notifies watchers of a committed change. If it ended the turn, the end is counted, logged and traced. */
 async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Promise<void> {
   const { events, streamed, ended } = turn;
@@ -72,3 +86,55 @@ async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Prom
   observeOutcome(turn, ended.result, log);
   await traceTurn(db, turn, ended.result);
 }
+
+const MARK_CANCELLED =
+  'UPDATE open_turns SET cancel_requested_at = $2 WHERE turn_id = $1 AND cancel_requested_at IS NULL';
+
+/** What goes with the end of a turn: its place among the open ones, what waits for a person, and what it took of each model. */
+function closeTurn(tx: EntityManager, { row }: Turn, byModel: ModelUsage[], keepsMetadata: boolean): void {
+  write(tx, 'DELETE FROM open_turns WHERE turn_id = $1', [row.id]);
+  write(tx, DROP_ACTIONS, [row.id, row.ended_at]);
+  write(tx, DROP_QUESTIONS, [row.id, row.ended_at]);
+  write(tx, DROP_AUTHORIZATIONS, [row.id, row.ended_at]);
+  // Mostly the session's state is that of the turn before, and nothing is written.
+  write(tx, 'UPDATE session_states SET state = $2 WHERE session_id = $1 AND state <> $2', [row.session_id, row.state]);
+  const models = byModel.length === 0 ? [UNUSED] : byModel;
+  const of = (pick: (usage: ModelUsage | typeof UNUSED) => unknown): unknown[] => models.map(pick);
+  write(tx, INSERT_TURN_USAGE, [
+    ...[row.id, row.session_id, row.ended_at, keepsMetadata, row.model_id, row.currency],
+    ...[of(({ modelId }) => modelId), of(({ modelCalls }) => modelCalls), of(({ input }) => input)],
+    ...[of(({ tokens }) => tokens.output_tokens), of(({ tokens }) => tokens.cache_read_input_tokens)],
+    ...[of(({ tokens }) => tokens.cache_creation_input_tokens), of(({ cost }) => cost)],
+    of(({ isUnpriced }) => isUnpriced),
+  ]);
+}
+
+const DROP_ACTIONS = `
+  UPDATE required_actions SET state = 'cancelled', closed_at = CASE WHEN state = 'open' THEN $2::timestamptz END
+  WHERE turn_id = $1 AND state IN ('planned', 'open')`;
+const DROP_QUESTIONS = `
+  UPDATE elicitations SET state = 'cancelled', closed_at = $2 WHERE turn_id = $1 AND state = 'open'`;
+const DROP_AUTHORIZATIONS = `
+  UPDATE authorization_waits SET state = 'cancelled', closed_at = CASE WHEN state = 'open' THEN $2::timestamptz END
+  WHERE turn_id = $1 AND state IN ('planned', 'open')`;
+
+/** A turn without calls counts for the model that it asked for. */
+const UNUSED = {
+  modelId: null,
+  modelCalls: 0,
+  tokens: { output_tokens: '0', cache_read_input_tokens: '0', cache_creation_input_tokens: '0' },
+  ...{ input: '0', cost: '0', isUnpriced: false },
+};
+
+/** For GET usage. Rows that exist stay, as after a restore. Sums over turns are made later (src/turns/usage-sums). */
+const INSERT_TURN_USAGE = `
+  INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
+    output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first)
+  SELECT $1, coalesce(m.model_id, $5, s.model_id), s.project_id, s.id, $3::timestamptz,
+    CASE WHEN $4::boolean THEN s.metadata ELSE '{}' END, model_calls, input, output, cache_read, cache_write, cost, $6,
+    is_unpriced, n = 1
+  FROM sessions s, unnest($7::text[], $8::integer[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
+    $13::numeric[], $14::boolean[])
+    WITH ORDINALITY AS m (model_id, model_calls, input, output, cache_read, cache_write, cost, is_unpriced, n)
+  WHERE s.id = $2
+  ON CONFLICT DO NOTHING`;

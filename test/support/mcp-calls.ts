@@ -9,7 +9,8 @@ import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
 import { MemoryShare } from '../../src/platform/byte-budget.js';
 import { MIB } from '../../src/platform/units.js';
 import { createLogger } from '../../src/platform/logger.js';
-import { callMcpTool, type McpToolCall } from '../../activities/tools/mcp/call.js';
+import { callDirectly } from '../../activities/tools/mcp/call.js';
+import type { McpToolCall } from '../../activities/tools/mcp/send-call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';
 import type { ToolDeps, ToolResult } from '../../activities/tools/tool.js';
 
@@ -99,7 +100,7 @@ export function mcpCalls({
         progress: () => undefined,
         ...overrides,
       };
-      return callMcpTool(call, server, tool, deps);
+      return callDirectly(call, server, tool, deps);
     },
     probe: async (url, { credential = NO_CREDENTIAL, seconds } = {}) => {
       const probes = new Probes(network, budget, seconds);

@@ -12,7 +12,7 @@ import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer
 import type { TaskCall, TaskRow } from '../../../src/steps/task-call.js';
 import { textResult, type ToolDeps, type ToolResult } from '../tool.js';
 import { mcpResult } from './result.js';
-import { shortMessage } from './start-task.js';
+import { shortMessage } from './task-session.js';
 import { askInSession } from './task-session.js';
 
 const MAX_ERROR_LENGTH = 4000;

@@ -1,188 +1,132 @@
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
-import { isSessionLost } from '../../../src/mcp/session-lost.js';
-import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
-import { MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-body.js';
-import { lostCallText, mayHaveRunAfter, protocolErrorText } from '../../../src/mcp/call-failure.js';
-import { answerLost, failureReason, refusedCredential } from '../../../src/mcp/reasons.js';
-import { refusalOf } from '../../../src/mcp/tool-status.js';
+import { findServers } from '../../../src/mcp/find-servers.js';
 import type { QuestionHandler } from '../../../src/mcp/questions.js';
-import { recordServerState } from '../../../src/mcp/store.js';
-import { recordRefusal, recordUse } from '../../../src/mcp/user-credentials.js';
-import { ignored } from '../../../src/platform/ignored.js';
-import type { Cleaner } from '../../../src/mcp/cleaner.js';
-import type { ConnectTarget } from './connections.js';
+import { isSessionLost } from '../../../src/mcp/session-lost.js';
+import { offersTasks, readCreatedTask, taskParameter } from '../../../src/mcp/tasks.js';
+import { findTurnServers, type TurnServerRow } from '../../../src/mcp/user-credentials.js';
+import { MAX_TASKS_OF_PROJECT, MAX_TASKS_OF_TURN } from '../../../src/steps/open-tasks.js';
+import type { NewTask } from '../../../src/steps/task-call.js';
+import { textResult, type ToolDeps, type ToolResult } from '../tool.js';
+import type { McpServerTool } from './names.js';
 import { mcpResult } from './result.js';
-import type { NewEvent } from '../../../src/events/schema.js';
-import { hasMcpError } from '../../../src/events/store.js';
-import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
+import { CredentialRefusedError, sendCall, type CalledServer, type McpToolCall } from './send-call.js';
+import { shortMessage } from './task-session.js';
 
-export interface McpToolCall extends ToolCall {
-  /** The tool may be called again without harm. */
-  repeatable: boolean;
-  /** An earlier attempt may have sent this call. */
-  wasSent: boolean;
-}
-
-export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
-
-/** The server did not take the credential of the session's user, and has not run the call (contract.md §18). */
-export class CredentialRefusedError extends Error {
-  override readonly name = 'CredentialRefusedError';
+/**
+ * Calls a tool of an MCP server for a turn, with the server's current credential and allow-list, but with the server name
+ * recorded for the turn. Returns the task, if the call became one, or the id of a server that the session's user has to
+ * authorize first: it has not run the call.
+ * @param reserve counts the call as an open task; returns the limit that is reached
+ */
+export async function callMcpTool(
+  deps: ToolDeps,
+  call: McpToolCall,
+  tool: McpServerTool,
+  reserve: () => Promise<'turn' | 'project' | null>,
+): Promise<ToolResult | { task: NewTask } | { unauthorized: string }> {
+  const [found]: TurnServerRow[] = tool.asUser
+    ? await findTurnServers(deps.db, call.turn.id, [tool.serverId])
+    : await findServers(deps.db, call.turn.projectId, [tool.serverId]);
+  if (found === undefined) return serverRemoved(tool.name);
+  if (found.user_credential === null) return { unauthorized: found.id };
+  const onQuestion = call.onQuestion?.(found.id, deps.mcp.cleanerOf(found));
+  const server = { ...found, mayAsk: onQuestion !== undefined };
+  const canStart = async (): Promise<boolean> =>
+    deps.mcp
+      .use(server, call.signal, async (connection) => offersTasks(connection))
+      // A server that cannot be connected offers nothing; the call itself says why.
+      .catch(() => false);
+  const isTask = tool.mayBeTask && (await canStart());
+  const full = isTask ? await reserve() : null;
+  if (full !== null) return tooManyTasks(tool.name, full);
+  try {
+    return await (isTask ? callAsTask : callDirectly)(call, server, tool.toolName, deps, onQuestion);
+  } catch (error) {
+    if (!(error instanceof CredentialRefusedError)) throw error;
+    return { unauthorized: found.id };
+  }
 }
 
 /**
- * Calls a tool of an MCP server once (contract.md §3 "Tool calls"). It is sent again only if the server has lost its MCP
- * session and therefore did not run the call, or, once, if the connection broke and the tool may be repeated. Errors of the
- * call become results that tell the model what to do.
- * @throws the signal's reason when `call.signal` aborts, after sending `notifications/cancelled`; CredentialRefusedError
+ * Calls a tool and waits for its answer. The call is sent again if the server has lost the MCP session, and so did not run it. A server
+ * that may ask gets a session for each call, so that it is known which call a question belongs to.
  */
-export function callMcpTool(
+export function callDirectly(
   call: McpToolCall,
   server: CalledServer,
   toolName: string,
   deps: ToolDeps,
   onQuestion?: QuestionHandler,
 ): Promise<ToolResult> {
+  const { mcp } = deps;
+  const { signal } = call;
   return sendCall(call, server, toolName, deps, {
-    send: onQuestion === undefined ? inSharedSession : inOwnSession(onQuestion),
+    send: async (callTool, state) => {
+      if (onQuestion !== undefined) {
+        const own = await mcp.openOwn(server, signal, onQuestion);
+        return callTool(own).finally(() => own.close());
+      }
+      const answer = await mcp.use(server, signal, async (connection, retire) => {
+        try {
+          return await callTool(connection);
+        } catch (error) {
+          if (!(await isSessionLost(connection, error, signal))) throw error;
+          retire();
+          state.sent = false;
+          return null;
+        }
+      });
+      return answer ?? mcp.use(server, signal, callTool);
+    },
     read: (answer, cleaner) => mcpResult(answer, call, deps, cleaner),
   });
 }
 
-interface CallRoute<T> {
-  send: (transmission: Transmission, deps: ToolDeps) => Promise<ServerAnswer>;
-  parameters?: Record<string, unknown>;
-  read: (answer: ServerAnswer, cleaner: Cleaner) => Promise<T>;
-}
-
-type ServerAnswer = Record<string, unknown>;
-
-interface Transmission {
-  server: CalledServer;
-  signal: AbortSignal;
-  state: SendState;
-  callTool: (connection: McpConnection) => Promise<ServerAnswer>;
-}
-
-interface SendState {
-  sent: boolean;
-  /** The server may have run a request of this call that was sent before the last one. */
-  mayHaveRun: boolean;
-}
-
-export async function sendCall<T>(
+/**
+ * Calls a tool as a task, in an MCP session of its own: the session has to stay for as long as the task runs. Returns the
+ * task, or the result of a server that answers at once.
+ */
+async function callAsTask(
   call: McpToolCall,
   server: CalledServer,
   toolName: string,
   deps: ToolDeps,
-  route: CallRoute<T>,
-): Promise<T | ToolResult> {
-  const refusal = refusalOf(server, toolName);
-  if (refusal !== null) return textResult(refusal, true);
-  const state: SendState = { sent: false, mayHaveRun: call.wasSent };
-  const share = {
-    budget: deps.budget,
-    projectId: call.turn.projectId,
-    signal: call.signal,
-    maxValues: MAX_ANSWER_VALUES,
-    // The tool's time limit does not run meanwhile.
-    onWait: call.progress,
-  };
+  onQuestion?: QuestionHandler,
+): Promise<{ task: NewTask } | ToolResult> {
+  let own: McpConnection | undefined;
+  let isKept = false;
   try {
-    const cleaner = deps.mcp.cleanerOf(server);
-    return await withLargeAnswer(share, async (onLarge) => {
-      const callTool = (connection: McpConnection): Promise<ServerAnswer> => {
-        state.sent = true;
-        return connection.callTool(toolName, call.input, {
-          signal: call.signal,
-          idempotencyKey: call.idempotencyKey,
-          onProgress: call.progress,
-          onLarge,
-          ...(route.parameters !== undefined && { parameters: route.parameters }),
-        });
-      };
-      const transmission: Transmission = { server, signal: call.signal, state, callTool };
-      const answer = await sendAgain(call, state, () => route.send(transmission, deps));
-      if (server.user_credential != null)
-        void recordUse(deps.db, server.user_credential).catch(ignored('it only informs'));
-      return route.read(answer, cleaner);
+    return await sendCall(call, server, toolName, deps, {
+      parameters: taskParameter(deps.config.taskTimeoutSeconds),
+      send: async (callTool) => {
+        await own?.close();
+        own = await deps.mcp.openOwn(server, call.signal, onQuestion);
+        return callTool(own);
+      },
+      read: async (answer, cleaner) => {
+        const task = readCreatedTask(answer);
+        if (task === null) return mcpResult(answer, call, deps, cleaner);
+        isKept = true;
+        return {
+          task: { ...task, message: shortMessage(cleaner, task.message), serverId: server.id, session: own!.session },
+        };
+      },
     });
-  } catch (error) {
-    if (error instanceof McpError) {
-      const called = { serverName: server.name, toolName };
-      return textResult(protocolErrorText(error, called, deps.mcp.cleanerOf(server)), true);
-    }
-    call.signal.throwIfAborted();
-    const reason = server.user_credential == null ? null : refusedCredential(error);
-    if (reason !== null) {
-      await recordRefusal(deps.db, server.user_credential!, reason);
-      if (!state.mayHaveRun) throw new CredentialRefusedError();
-    }
-    return failed(error, state, call, server, toolName);
+  } finally {
+    await (isKept ? own?.detach() : own?.close());
   }
 }
 
-/** A server may close an idle connection at the moment a request is sent on it. Most servers do so after a few seconds. */
-async function sendAgain(
-  call: McpToolCall,
-  state: SendState,
-  send: () => Promise<ServerAnswer>,
-): Promise<ServerAnswer> {
-  try {
-    return await send();
-  } catch (error) {
-    call.signal.throwIfAborted();
-    if (!call.repeatable || !state.sent || !answerLost(error)) throw error;
-    state.sent = false;
-    state.mayHaveRun = true;
-    return send();
-  }
+function tooManyTasks(name: string, full: 'turn' | 'project'): ToolResult {
+  const text =
+    full === 'turn'
+      ? `This call of ${name} was not sent: ${MAX_TASKS_OF_TURN} calls of this turn already run as tasks, which is the limit. ` +
+        'Call it again after you have their results.'
+      : `This call of ${name} was not sent: ${MAX_TASKS_OF_PROJECT} calls of this project already run as tasks, which is the limit. ` +
+        'Call it again later, or go on without it.';
+  return textResult(text, true);
 }
 
-const inSharedSession: CallRoute<unknown>['send'] = async ({ server, signal, state, callTool }, { mcp }) => {
-  const answer = await mcp.use(server, signal, async (connection, retire) => {
-    try {
-      return await callTool(connection);
-    } catch (error) {
-      if (!(await isSessionLost(connection, error, signal))) throw error;
-      retire();
-      state.sent = false;
-      return null;
-    }
-  });
-  return answer ?? mcp.use(server, signal, callTool);
-};
-
-/** A server that may ask gets a session for each call, so that it is known which call a question belongs to. */
-function inOwnSession(onQuestion: QuestionHandler): CallRoute<unknown>['send'] {
-  return async ({ server, signal, callTool }, { mcp }) => {
-    const connection = await mcp.openOwn(server, signal, onQuestion);
-    try {
-      return await callTool(connection);
-    } finally {
-      await connection.close();
-    }
-  };
-}
-
-/** The server was unreachable or the connection was lost. Adds `agent.mcp_error` for clients before the result. */
-function failed(
-  error: unknown,
-  { sent, mayHaveRun: mayHaveRunBefore }: SendState,
-  { turn }: ToolCall,
-  server: CalledServer,
-  toolName: string,
-): ToolResult {
-  const reason = failureReason(error);
-  const message = `The MCP server ${sent ? 'broke off' : 'could not be connected'}: ${reason}.`;
-  const event: NewEvent = { type: 'agent.mcp_error', data: { mcp_server_id: server.id, name: server.name, message } };
-  const stored: Pick<ToolResult, 'eventsBefore' | 'commit'> = {
-    // One event per server and turn is enough.
-    eventsBefore: async (tx) => ((await hasMcpError(tx, turn.id, server.id)) ? [] : [event]),
-    ...(!sent && server.user_credential === undefined && { commit: (tx) => recordServerState(tx, server.id, message) }),
-  };
-  const mayHaveRun = mayHaveRunBefore || (sent && mayHaveRunAfter(error));
-  return { ...textResult(lostCallText(error, { serverName: server.name, toolName }, mayHaveRun), true), ...stored };
+export function serverRemoved(toolName: string): ToolResult {
+  return textResult(`The server of ${toolName} was removed.`, true);
 }

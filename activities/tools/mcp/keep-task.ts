@@ -1,10 +1,9 @@
 import pRetry from 'p-retry';
-import { storeTask } from '../../../src/steps/task-call.js';
+import { storeTask, type NewTask } from '../../../src/steps/task-call.js';
 import type { ToolCallRow } from '../../../src/steps/tool-call.js';
 import type { ActivityTask } from '../../../src/steps/model-call.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
 import type { ToolDeps } from '../tool.js';
-import type { StartedTask } from './start-task.js';
 import { cancelOnServer } from './task-session.js';
 
 /** contract.md §11: how long `tasks/cancel` is tried. */
@@ -19,7 +18,7 @@ const RETRY = { retries: Number.POSITIVE_INFINITY, minTimeout: 1000, factor: 1.5
 export async function keepTask(
   deps: TurnDeps & ToolDeps,
   call: ToolCallRow,
-  task: StartedTask,
+  task: NewTask,
   attempt: ActivityTask,
   store: (work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {

@@ -1,4 +1,5 @@
 import { findTurnServers, type TurnServerRow } from '../../../src/mcp/user-credentials.js';
+import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { McpConnection } from '../../../src/mcp/client.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import type { QuestionHandler } from '../../../src/mcp/questions.js';
@@ -6,6 +7,13 @@ import { isSessionLost } from '../../../src/mcp/session-lost.js';
 import { cancelTask, isUnknownTask } from '../../../src/mcp/tasks.js';
 import type { NewTask } from '../../../src/steps/task-call.js';
 import type { ToolDeps } from '../tool.js';
+
+const MAX_MESSAGE_LENGTH = 1000;
+
+/** A server's text about a task, without its secrets and short enough for an event. */
+export function shortMessage(cleaner: Cleaner, message: string | null): string | null {
+  return message === null ? null : cleaner.cleanStart(message, MAX_MESSAGE_LENGTH);
+}
 
 /** contract.md §11: what one question about a task may take. */
 export const POLL_SECONDS = 20;

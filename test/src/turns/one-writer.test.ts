@@ -9,7 +9,7 @@ const WRITERS: Record<string, string[]> = {
   // Copies of ended turns.
   'src/turns/fork.ts': ['INSERT INTO turns', 'INSERT INTO events'],
   'src/turns/turn-row.ts': ['UPDATE turns'],
-  'src/turns/save-turn.ts': ['UPDATE open_turns', 'DELETE FROM open_turns'],
+  'src/turns/change-turn.ts': ['UPDATE open_turns', 'DELETE FROM open_turns'],
   // The time of the reconciler's last check; no client can see it.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
   'src/workers/check-again.ts': ['UPDATE open_turns'],
