@@ -76,13 +76,18 @@ const shapes = production.flatMap((name) =>
       .matchAll(/^(?:export )?(?:interface|type) (\w*Turn(?:Row|Input|Context|Summary)?)\b(?! = '| = \(| = Pick<)/gm),
   ].map(([, type]) => type),
 );
-const pathRows = [
-  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `[a-z/-]+\/` \| (`.+`) \|$/gm),
+/** The tables of docs/architecture.md: a path, what to read in it, what it says. */
+const path = [
+  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `([\w/-]+\.ts)` \| `\w+` \|/gm),
+].map(([, name]) => name);
+/** What a turn is made of. */
+const HEART = [
+  ...['turns', 'steps', 'answers', 'messages', 'events', 'stream', 'temporal', 'workers', 'reconciler'].map(
+    (room) => `src/${room}`,
+  ),
+  'activities/turn',
+  'workflows',
 ];
-/** The table of all files that take part: a folder and its names in parentheses, or a whole path. */
-const takingPart = [
-  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| (?:the|a|connecting)\b[^|]*\| (`.+) \|$/gm),
-].flatMap(([, cell]) => cell.match(/`[a-z/-]*[a-z]`/g));
 const { exported, commented } = comments(production);
 const large = production.filter((name) => text.get(name).split('\n').length > 201);
 const top = (name) => name.split('/')[0];
@@ -96,14 +101,11 @@ const rows = [
   ],
   ['production and tools, hand-written lines', lines(production) + lines(tools)],
   ['  of these: src, api, activities, workflows', lines(inFolders(['src', 'api', 'activities', 'workflows']))],
+  ['  the heart: src/{turns … reconciler}, activities/turn, workflows', lines(inFolders(HEART))],
   ['tests, lines', lines(tests)],
   ['files of production over 200 lines', large.join(', ') || 'none'],
   ['shapes of a turn', `${shapes.length} (${shapes.join(', ')})`],
   ['exported functions and classes with a comment', `${Math.round((100 * commented) / exported)} % of ${exported}`],
-  [
-    'files to read on the path of a message (docs/architecture.md)',
-    pathRows.flatMap(([, names]) => names.match(/`[^`]+`/g)).length,
-  ],
-  ['files that take part in it', takingPart.length],
+  ['files to read on the path of a message (docs/architecture.md)', `${path.length}, ${lines(path)} lines`],
 ];
 for (const [title, value] of rows) console.log(`${title.padEnd(64)} ${value}`);
