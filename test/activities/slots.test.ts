@@ -201,7 +201,7 @@ describe('the slots for commands of a worker', () => {
     return { activitySlots, begun, run, end: (name: string) => ends.get(name)!() };
   }
 
-  it('are taken by one project up to half of them, and by others meanwhile', async () => {
+  it('the slots for commands of a worker are taken by one project up to half of them, and by others meanwhile', async () => {
     const { begun, run, end } = start(4);
     for (const name of ['a1', 'a2', 'a3', 'b1', 'b2']) void run(name);
     await settled();
@@ -214,14 +214,14 @@ describe('the slots for commands of a worker', () => {
     expect(begun.at(-1)).to.equal('a3');
   });
 
-  it('are at least one for each project', async () => {
+  it('the slots for commands of a worker are at least one for each project', async () => {
     const { begun, run } = start(1);
     void run('a1');
     await settled();
     expect(begun).to.deep.equal(['a1']);
   });
 
-  it('are waited for without a slot of Temporal, and a call that is cancelled leaves its line', async () => {
+  it('the slots for commands of a worker are waited for without a slot of Temporal, and a call that is cancelled leaves its line', async () => {
     const { activitySlots, begun, run, end } = start(2);
     const stop = new AbortController();
     void run('a1');
@@ -238,7 +238,7 @@ describe('the slots for commands of a worker', () => {
     expect(activitySlots.counts.waiting).to.equal(0);
   });
 
-  it('are refused, to be asked for later, while a hundred calls of a project wait', async () => {
+  it('the slots for commands of a worker are refused, to be asked for later, while a hundred calls of a project wait', async () => {
     const { activitySlots, run } = start(2);
     for (let call = 0; call < 101; call += 1) void run(`a${call}`);
     await settled();

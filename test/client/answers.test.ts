@@ -34,7 +34,7 @@ describe('the client answers calls that wait', () => {
   const resultsOf = (step: number): string =>
     JSON.stringify(service.model.requests.find((request) => request.step === step)!.body.messages.at(-1));
 
-  it('run calls the functions for custom tools and for confirmations', async () => {
+  it('the client answers calls that wait run calls the functions for custom tools and for confirmations', async () => {
     service.model.on(/Go/, steps([weather('toolu_1', { city: 'Rome' }), mail('toolu_2')], mail('toolu_3'), 'Done.'));
     const asked: WaitingCall[] = [];
     const result = await client.run(
@@ -65,7 +65,7 @@ describe('the client answers calls that wait', () => {
     ]);
   });
 
-  it('run reports an exception of a function as the tool’s error', async () => {
+  it('the client answers calls that wait run reports an exception of a function as the tool’s error', async () => {
     service.model.on(/Go/, steps(weather('toolu_1'), 'Done.'));
     const fail = (): string => {
       throw new Error('No network.');
@@ -74,7 +74,7 @@ describe('the client answers calls that wait', () => {
     expect(resultsOf(1)).to.include('No network.').and.include('"is_error":true');
   });
 
-  it('run sends what a function returns: a text as it is, nothing as an empty text, everything else as JSON', async () => {
+  it('the client answers calls that wait run sends what a function returns: a text as it is, nothing as an empty text, everything else as JSON', async () => {
     const values: [unknown, string][] = [
       [{ order: 'A-17', open: true }, '{"order":"A-17","open":true}'],
       [[1, null], '[1,null]'],
@@ -92,7 +92,7 @@ describe('the client answers calls that wait', () => {
     }
   });
 
-  it('run fails when confirm throws, and the call stays open', async () => {
+  it('the client answers calls that wait run fails when confirm throws, and the call stays open', async () => {
     service.model.on(/Go/, steps(mail('toolu_1'), 'Done.'));
     const session = await newSession();
     const seen: string[] = [];
@@ -108,7 +108,7 @@ describe('the client answers calls that wait', () => {
     await client.cancelTurn(session);
   });
 
-  it('run leaves a call open when confirm returns nothing, for another client to answer', async () => {
+  it('the client answers calls that wait run leaves a call open when confirm returns nothing, for another client to answer', async () => {
     service.model.on(/Go/, steps([mail('toolu_1'), mail('toolu_2')], 'Done.'));
     const session = await newSession();
     const running = client.run(
@@ -127,7 +127,7 @@ describe('the client answers calls that wait', () => {
     expect(mcp.calls).to.have.length(2);
   });
 
-  it('run leaves a call open for which it has no function, and accepts that another client was faster', async () => {
+  it('the client answers calls that wait run leaves a call open for which it has no function, and accepts that another client was faster', async () => {
     service.model.on(/Go/, steps([weather('toolu_1'), mail('toolu_2')], 'Done.'));
     const session = await newSession();
     const confirm = async (): Promise<'allow'> => {
@@ -141,7 +141,7 @@ describe('the client answers calls that wait', () => {
     expect(mcp.calls).to.deep.equal([]);
   });
 
-  it('run fails when an answer is refused, instead of waiting for ever', async () => {
+  it('the client answers calls that wait run fails when an answer is refused, instead of waiting for ever', async () => {
     service.model.on(/Go/, steps(weather('toolu_1'), 'Done.'));
     const session = await newSession();
     const tools = { get_weather: () => 'x'.repeat(100_001) };
@@ -152,7 +152,7 @@ describe('the client answers calls that wait', () => {
     await client.cancelTurn(session);
   });
 
-  it('run answers questions of MCP servers, once each', async () => {
+  it('the client answers calls that wait run answers questions of MCP servers, once each', async () => {
     mcp.options.tools!.push({
       name: 'deploy',
       run: async ({ ask }) => {

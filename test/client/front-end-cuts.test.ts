@@ -39,7 +39,7 @@ describe('a page whose connection breaks', function () {
   const saidBy = (agent: AgentSessionAgent): unknown[] =>
     agent.messages.flatMap(({ role, content }) => (role === 'assistant' && content !== undefined ? [content] : []));
 
-  it('goes on in the same message of the AI SDK, with nothing missing and nothing twice', async () => {
+  it('a page whose connection breaks goes on in the same message of the AI SDK, with nothing missing and nothing twice', async () => {
     const { id, gate } = await begin();
     const page = await openPage(id);
     const sent = page.chat.sendMessage({ text: 'Go' });
@@ -51,7 +51,7 @@ describe('a page whose connection breaks', function () {
     expect(page.chat.messages).to.have.length(2);
   });
 
-  it('goes on with a stream of the AI SDK that was resumed, however often it is cut', async () => {
+  it('a page whose connection breaks goes on with a stream of the AI SDK that was resumed, however often it is cut', async () => {
     const { id, gate } = await begin();
     await service.send(id, 'Go');
     const page = await openPage(id, true);
@@ -67,7 +67,7 @@ describe('a page whose connection breaks', function () {
     expect(page.chat.messages.at(-1)!.metadata).to.include({ stopReason: 'end_turn' });
   });
 
-  it('resumes a turn of the AI SDK while every request is cut once', async () => {
+  it('a page whose connection breaks resumes a turn of the AI SDK while every request is cut once', async () => {
     const { id, gate } = await begin();
     await service.send(id, 'Go');
     const page = await openPage(id, true);
@@ -79,7 +79,7 @@ describe('a page whose connection breaks', function () {
     expect([page.errors, textOf(page.chat.messages.at(-1))]).to.deep.equal([[], 'First.|Then this.']);
   });
 
-  it('shows a turn of the AI SDK whole, also when the next one has begun before the page is connected again', async () => {
+  it('a page whose connection breaks shows a turn of the AI SDK whole, also when the next one has begun before the page is connected again', async () => {
     const { id, gate } = await begin();
     const page = await openPage(id);
     const sent = page.chat.sendMessage({ text: 'Go' });
@@ -95,7 +95,7 @@ describe('a page whose connection breaks', function () {
     expect([page.errors, textOf(page.chat.messages.at(-1))]).to.deep.equal([[], 'First.|Then this.']);
   });
 
-  it('goes on in the same run of AG-UI, and in one that has connected', async () => {
+  it('a page whose connection breaks goes on in the same run of AG-UI, and in one that has connected', async () => {
     const { id, gate } = await begin();
     const agent = openAgent(id);
     agent.addMessage({ id: 'm1', role: 'user', content: 'Go' });

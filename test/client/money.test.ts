@@ -31,7 +31,7 @@ describe('the client and money', () => {
       })
     ).id;
 
-  it('run waits while the budget is reached, and goes on when it is raised', async () => {
+  it('the client and money run waits while the budget is reached, and goes on when it is raised', async () => {
     const session = await newSession('0.5');
     const asked: BudgetAction[] = [];
     const result = await client.run(

@@ -74,7 +74,7 @@ describe('the client, operation by operation', () => {
     expect((await client.listSessions()).items).to.deep.equal([]);
   });
 
-  it('run reads its turn from the history when another message followed at once', async () => {
+  it('the client, operation by operation run reads its turn from the history when another message followed at once', async () => {
     service.model.on(/First/, text('One.'));
     service.model.on(/Second/, text('Two.', { before: { 0: wait(1000) } }));
     const id = await service.session();
@@ -241,7 +241,7 @@ describe('the client, operation by operation', () => {
     await service.ended(session.id);
   });
 
-  it('goes through all pages, and asks for the next one when it is needed', async () => {
+  it('the client, operation by operation goes through all pages, and asks for the next one when it is needed', async () => {
     const key = await service.newKey({ project: 'many' });
     const many = new AgentSessionClient({ baseUrl: service.url, apiKey: key });
     for (let made = 0; made < 101; made += 1) await many.createSession({ model_id: 'scripted' });
@@ -250,7 +250,7 @@ describe('the client, operation by operation', () => {
     expect(ids.size).to.equal(101);
   });
 
-  it('finds sessions by status, time and metadata', async () => {
+  it('the client, operation by operation finds sessions by status, time and metadata', async () => {
     const metadata = { 'customer & more': 'a=b', team: 'red' };
     const { id, created_at } = await client.createSession({ model_id: 'scripted', metadata });
     const { items } = await client.listSessions({
@@ -263,7 +263,7 @@ describe('the client, operation by operation', () => {
     for await (const other of others) expect.fail(other.id);
   });
 
-  it('throws errors with their type and details', async () => {
+  it('the client, operation by operation throws errors with their type and details', async () => {
     const error = await client.createSession({ model_id: 'none' }).catch((thrown: unknown) => thrown);
     if (!(error instanceof ApiError) || !error.is('unknown_model')) throw error;
     expect(error.details!.available_models).to.deep.equal(['scripted']);
@@ -271,7 +271,7 @@ describe('the client, operation by operation', () => {
     expect(error.requestId).to.match(/^req_/);
   });
 
-  it('refuses an id that would change the path', () => {
+  it('the client, operation by operation refuses an id that would change the path', () => {
     for (const id of ['', '.', '..']) expect(() => client.getSession(id)).to.throw(TypeError);
   });
 });

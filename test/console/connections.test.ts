@@ -63,7 +63,7 @@ describe('connections of users in the console', function () {
     expect(await rows(page).allInnerTexts()).to.have.length(1);
   });
 
-  it('store a token for the user of a call that waits, from “Waiting for you”', async () => {
+  it('connections of users in the console store a token for the user of a call that waits, from “Waiting for you”', async () => {
     const sessionId = await start(tokens, 'whoami', 'max');
     const page = await open('/inbox');
     await page.getByRole('button', { name: 'Connect max' }).click();

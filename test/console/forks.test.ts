@@ -36,7 +36,7 @@ describe('forks in the console', function () {
   const messages = (page: Page): Promise<string[]> => page.locator('.user-message .plain-text').allInnerTexts();
   const answers = (page: Page): Promise<string[]> => page.locator('.agent-text .markdown').allInnerTexts();
 
-  it('send an edited message in place of the old one, and lead back to the origin', async () => {
+  it('forks in the console send an edited message in place of the old one, and lead back to the origin', async () => {
     system.model.on(/^Another/, 'Another answer');
     const { page, sessionId, turnIds } = await openTold();
     await turnOf(page, 'Second question').getByRole('button', { name: 'Edit' }).click();
@@ -55,7 +55,7 @@ describe('forks in the console', function () {
     expect(await messages(page)).to.deep.equal(['First question', 'Second question']);
   });
 
-  it('ask again with another model', async () => {
+  it('forks in the console ask again with another model', async () => {
     const { page, sessionId } = await openTold();
     await turnOf(page, 'First question').getByRole('button', { name: 'Ask again' }).click();
     await dialog(page).getByLabel('Model').selectOption('Second');

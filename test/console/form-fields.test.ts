@@ -35,7 +35,7 @@ describe('fields of a form', () => {
     expect(fieldOf({ type: 'array', items: { anyOf: titled } }).choices).to.deep.equal(named.slice(0, 1));
   });
 
-  it('send the defaults that the person leaves', () => {
+  it('fields of a form send the defaults that the person leaves', () => {
     const at = '2026-11-24T01:02:03.000Z';
     const fields = formFields({
       type: 'object',
@@ -53,7 +53,7 @@ describe('fields of a form', () => {
     expect(contentOf(fields, {})).to.deep.equal(content);
   });
 
-  it('send a local time with its zone', () => {
+  it('fields of a form send a local time with its zone', () => {
     const fields = [fieldOf({ type: 'string', format: 'date-time' })];
     const local = '2026-11-24T09:30';
     expect(contentOf(fields, { a: local })).to.deep.equal({ a: new Date(local).toISOString() });

@@ -20,7 +20,7 @@ describe('talking to a session in the console', function () {
   const waiting = (page: Page) => page.getByRole('region', { name: 'What waits' }).getByRole('listitem');
   const said = (page: Page): Promise<string[]> => page.locator('.user-message .plain-text').allInnerTexts();
 
-  it('steers the turn that runs, queues behind it, and withdraws', async () => {
+  it('talking to a session in the console steers the turn that runs, queues behind it, and withdraws', async () => {
     const gate = new Gate();
     system.model.on(
       /^Look/,
@@ -102,7 +102,7 @@ describe('talking to a session in the console', function () {
     expect(await page.getByText('The model did not answer').count()).to.equal(0);
   });
 
-  it('follows a turn whose message was sent while the history was read', async () => {
+  it('talking to a session in the console follows a turn whose message was sent while the history was read', async () => {
     let calls = 0;
     system.model.on(/^Early/, () =>
       calls++ === 0 ? failure('overloaded_error', { headers: { 'retry-after-ms': '4000' } }) : text('At last.'),
@@ -123,7 +123,7 @@ describe('talking to a session in the console', function () {
     await page.locator('.agent-text', { hasText: 'At last.' }).waitFor();
   });
 
-  it('finds sessions by text, status, metadata and the days of their creation, and keeps that in the address', async () => {
+  it('talking to a session in the console finds sessions by text, status, metadata and the days of their creation, and keeps that in the address', async () => {
     system.model.on(/^Find/, 'Found.');
     const red = await system.session({ metadata: { title: 'The red one', team: 'red' } });
     await system.ended(await system.send(red, 'Find the RED needle'));

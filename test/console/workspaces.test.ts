@@ -65,7 +65,7 @@ describe('workspaces in the console', function () {
     return { name: download.suggestedFilename(), content: readFileSync(await download.path()) };
   };
 
-  it('show the files, folder by folder, with previews and downloads', async () => {
+  it('workspaces in the console show the files, folder by folder, with previews and downloads', async () => {
     const sessionId = await session();
     await call(sessionId, 'bash', { command: FILES });
     const page = await openPanel(sessionId);
@@ -120,7 +120,7 @@ describe('workspaces in the console', function () {
     await inspectThemes(page, 'workspace-empty');
   });
 
-  it('show the files again when a command has changed them, while its turn runs, and keep what is open', async () => {
+  it('workspaces in the console show the files again when a command has changed them, while its turn runs, and keep what is open', async () => {
     const sessionId = await session();
     const page = await openPanel(sessionId);
     const ended = page.locator('.receipt').filter({ hasText: 'Completed' });
@@ -153,7 +153,7 @@ describe('workspaces in the console', function () {
     expect(await names(page)).to.deep.equal(['src/', 'notes.txt']);
   });
 
-  it('say at each call what it did: its exit code, what stopped it, and the paths that it changed', async () => {
+  it('workspaces in the console say at each call what it did: its exit code, what stopped it, and the paths that it changed', async () => {
     const sessionId = await session();
     const card = (page: Page, index: number): Locator => page.locator('.tool').nth(index);
     const facts = async (within: Locator): Promise<Record<string, string>> => {
@@ -262,7 +262,7 @@ describe('the console of a service without sandboxes', function () {
   this.timeout(60_000);
   const { browser } = useConsole(() => ({ env: { SANDBOX_PROVIDER: 'off' } }));
 
-  it('says at the form of a new session that a workspace is not available', async () => {
+  it('the console of a service without sandboxes says at the form of a new session that a workspace is not available', async () => {
     const page = await browser.open('/sessions/new', { viewport: DESKTOP });
     await page.getByRole('checkbox', { name: 'Workspace' }).check();
     await page.getByRole('button', { name: 'Create session' }).click();

@@ -189,7 +189,7 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     });
 
     TOOLS.forEach((tool, index) => {
-      it(`after ${tool}: another worker goes on with the next step`, async () => {
+      it(`a turn with a skill, an attachment and a delivered file whose worker is killed after ${tool}: another worker goes on with the next step`, async () => {
         await judge(stopped[index]!);
         const asked = stopped[index]!.requested.map((requests) => requests.length);
         expect(asked).to.deep.equal([0, 1, 2, 3, 4].map((step) => (step === index + 1 ? 2 : 1)));

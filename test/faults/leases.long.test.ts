@@ -161,7 +161,7 @@ describe('the lease of a worker', function () {
     expect((await system.ended(turn)).type).to.equal('turn.completed');
   });
 
-  it('once lost, gives all recorded activities to other workers, also if one of them is over', async () => {
+  it('the lease of a worker once lost, gives all recorded activities to other workers, also if one of them is over', async () => {
     const worker = await addWorker();
     const turn = await holding('three at once', 3);
     const tokens = await tokensOf(turn);
@@ -175,7 +175,7 @@ describe('the lease of a worker', function () {
     expect(system.mcp.calls.length).to.equal(3);
   });
 
-  it('once lost, gives away an activity that was not recorded', async () => {
+  it('the lease of a worker once lost, gives away an activity that was not recorded', async () => {
     const { mcp } = system;
     let hang = true;
     let arrived = 0;
@@ -195,7 +195,7 @@ describe('the lease of a worker', function () {
     delete mcp.options.gateway;
   });
 
-  it('once lost, takes nothing from a later attempt of the same activity', async () => {
+  it('the lease of a worker once lost, takes nothing from a later attempt of the same activity', async () => {
     const worker = await addWorker();
     const [first, second] = [system.model.gate(), system.model.gate()];
     const gated = (gate: typeof first) => text('answer', { before: { 0: wait(gate) } });

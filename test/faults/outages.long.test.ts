@@ -97,7 +97,7 @@ describe('outages', function () {
     });
   });
 
-  it('of connections, the LISTEN connection on its own too: nothing is lost', async () => {
+  it('outages of connections, the LISTEN connection on its own too: nothing is lost', async () => {
     const load = await startLoad(TURNS, PACE);
     await load.underWay(4);
     for (let round = 0; round < CUT_ROUNDS; round += 1) {
@@ -117,7 +117,7 @@ describe('outages', function () {
     await load.verify();
   });
 
-  it('of a worker: its activities are given to another one within seconds', async () => {
+  it('outages of a worker: its activities are given to another one within seconds', async () => {
     const { model } = system;
     const gate = model.gate();
     model.on(/^taken over/, text('lost', { before: { 0: wait(gate) } }), text('Taken over.'));
@@ -141,7 +141,7 @@ describe('outages', function () {
     await system.verify();
   });
 
-  it('of Temporal: no model call and no tool call is repeated', async () => {
+  it('outages of Temporal: no model call and no tool call is repeated', async () => {
     const { mcp, model } = system;
     const gate = model.gate();
     let back = (): void => undefined;
@@ -167,7 +167,7 @@ describe('outages', function () {
     expect(mcp.calls).to.have.length(called + 1);
   });
 
-  it('of Temporal: a cancelled turn ends at once', async () => {
+  it('outages of Temporal: a cancelled turn ends at once', async () => {
     const { model } = system;
     const gate = model.gate();
     model.on(/^stop/, text('never sent', { before: { 0: wait(gate) } }));

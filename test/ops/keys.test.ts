@@ -63,7 +63,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect(await limitOf('limited')).to.deep.equal([{ max: 7 }]);
   });
 
-  it('list shows every key, and never a key itself', async () => {
+  it('npm run keys list shows every key, and never a key itself', async () => {
     const { out: key } = await run('create', '--project', 'listed');
     const { out } = await run('list', '--json');
     expect(out).to.not.contain(key.trim());
@@ -109,7 +109,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect((await run('list')).out.split('\n').find((line) => line.startsWith(id))).to.match(/ {2}expired \S+$/);
   });
 
-  it('list shows the hour in which a key was last used, which costs no write for each request', async () => {
+  it('npm run keys list shows the hour in which a key was last used, which costs no write for each request', async () => {
     const { out } = await run('create', '--project', 'used');
     const [{ id }] = (await listed()) as [{ id: string }];
     const client = service.as(out.trim());
@@ -150,7 +150,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect((await listed())[0]).to.include({ id, revoked_at: first });
   });
 
-  it('show the schedules that a key created, also after it is revoked', async () => {
+  it('npm run keys show the schedules that a key created, also after it is revoked', async () => {
     const { out: key } = await run('create', '--project', 'scheduling');
     const [{ id }] = (await listed()) as [{ id: string }];
     const api = service.as(key.trim());
@@ -165,7 +165,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect((await run('schedules', 'key_none')).code).to.equal(1);
   });
 
-  it('list shows the state of each key as text; as JSON it has the fields of the contract', async () => {
+  it('npm run keys list shows the state of each key as text; as JSON it has the fields of the contract', async () => {
     await run('create', '--project', 'ending');
     const [{ id }] = (await listed()) as [{ id: string }];
     const line = async (): Promise<string> => (await run('list')).out.split('\n')[0]!;

@@ -56,7 +56,7 @@ describe('Temporal’s schedules follow the tables', () => {
       return !isListed;
     });
 
-  it('as they are created, changed, paused, resumed and deleted', async () => {
+  it('Temporal’s schedules follow the tables as they are created, changed, paused, resumed and deleted', async () => {
     const created = await createSchedule(service.api, newSchedule({ timezone: 'Europe/Berlin' }));
     await follows(created, 'version 1 · 0 8 * * * in Europe/Berlin');
     const { body: changed } = await service.api('PATCH', `/v1/schedules/${created.id}`, { cron: '0 9 * * *' });
@@ -67,7 +67,7 @@ describe('Temporal’s schedules follow the tables', () => {
     await isGone(created.id);
   });
 
-  it('after a request whose process died before it updated Temporal', async () => {
+  it('Temporal’s schedules follow the tables after a request whose process died before it updated Temporal', async () => {
     const schedule = await createSchedule(service.api, newSchedule());
     await follows(schedule, 'version 1');
     await service.db.query(
@@ -78,7 +78,7 @@ describe('Temporal’s schedules follow the tables', () => {
     await follows(await ofSchedule(service.api, 'GET', schedule.id), 'version 2 · 0 10 * * *');
   });
 
-  it('after an operator deleted, paused or changed them in Temporal', async () => {
+  it('Temporal’s schedules follow the tables after an operator deleted, paused or changed them in Temporal', async () => {
     const schedule = await createSchedule(service.api, newSchedule());
     await follows(schedule, 'version 1');
     await listed(schedule.id);
@@ -97,7 +97,7 @@ describe('Temporal’s schedules follow the tables', () => {
     await follows(schedule, 'version 1');
   });
 
-  it('after a backup was restored that is older than Temporal', async () => {
+  it('Temporal’s schedules follow the tables after a backup was restored that is older than Temporal', async () => {
     const [lost, changed] = [
       await createSchedule(service.api, newSchedule()),
       await createSchedule(service.api, newSchedule()),

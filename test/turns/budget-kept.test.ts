@@ -236,11 +236,11 @@ describe(`the budgets of ${TURNS} random turns`, function () {
   let kept: Kept;
   before(async () => (kept = await runBudgetTurns(TURNS)));
 
-  it('are never exceeded by models whose server counts tokens', () => {
+  it(`the budgets of ${TURNS} random turns are never exceeded by models whose server counts tokens`, () => {
     expect(kept.exceeded.counting).to.deep.equal([]);
   });
 
-  it('are exceeded by others by no more than the error of the estimate of the last call', () => {
+  it(`the budgets of ${TURNS} random turns are exceeded by others by no more than the error of the estimate of the last call`, () => {
     const { turns, calls, stopped, summaries, exceeded, shares } = kept;
     const largest = Math.max(0, ...shares) * 100;
     console.log(

@@ -8,7 +8,7 @@ describe('cancel without a worker', () => {
   beforeEach(async () => (service = await startTurnService({ workers: 0, config: { shutdownGraceSeconds: 0 } })));
   afterEach(() => service.close());
 
-  it('ends a queued turn at once without usage; it never runs', async () => {
+  it('cancel without a worker ends a queued turn at once without usage; it never runs', async () => {
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Wait for it');
     const stream = await service.stream(sessionId);
@@ -33,7 +33,7 @@ describe('cancel without a worker', () => {
     expect(JSON.stringify(service.model.requests.at(-1)!.body.messages)).to.include('was cancelled by the user');
   });
 
-  it('ends a running turn within 20 s; writes of a late worker are rejected', async () => {
+  it('cancel without a worker ends a running turn within 20 s; writes of a late worker are rejected', async () => {
     const worker = await service.startWorker();
     const gate = service.model.gate();
     service.model.reply(text('One two three.', { every: 0, before: { 2: wait(gate) } }));

@@ -42,7 +42,7 @@ describe('cancel', () => {
     return { sessionId, turnId };
   };
 
-  it('does not change an idle session', async () => {
+  it('cancel does not change an idle session', async () => {
     const sessionId = await service.session();
     const { status, body } = await cancel(sessionId);
     expect(status).to.equal(200);
@@ -50,7 +50,7 @@ describe('cancel', () => {
     expect(body.status).to.equal('IDLE');
   });
 
-  it('does not change a session whose turn has ended, even if repeated', async () => {
+  it('cancel does not change a session whose turn has ended, even if repeated', async () => {
     const sessionId = await service.session();
     await service.send(sessionId, 'Hello');
     await service.ended(sessionId);
@@ -62,7 +62,7 @@ describe('cancel', () => {
     ]);
   });
 
-  it('stores the streamed text, aborts the model call, and reports the usage', async () => {
+  it('cancel stores the streamed text, aborts the model call, and reports the usage', async () => {
     const { sessionId, turnId, request } = await streaming();
     const stream = await service.stream(sessionId);
     await stream.until(({ data }) => String(data.content).endsWith(' two'));
@@ -89,7 +89,7 @@ describe('cancel', () => {
     expect(await statusOf(sessionId)).to.equal('CANCELLED');
   });
 
-  it('wins when the model finishes before its call is aborted', async () => {
+  it('cancel wins when the model finishes before its call is aborted', async () => {
     const { sessionId } = await cancelledBeforeTemporal();
     const end = await service.ended(sessionId);
     expect(end).to.include({ type: 'turn.cancelled' });
@@ -98,7 +98,7 @@ describe('cancel', () => {
     expect(await statusOf(sessionId)).to.equal('CANCELLED');
   });
 
-  it('may be repeated while the turn stops', async () => {
+  it('cancel may be repeated while the turn stops', async () => {
     const { sessionId } = await streaming();
     const answers = await Promise.all(Array.from({ length: 5 }, () => cancel(sessionId)));
     for (const { status } of answers) expect(status).to.equal(200);
@@ -107,7 +107,7 @@ describe('cancel', () => {
     expect(ends.map(({ type }) => type)).to.deep.equal(['turn.cancelled']);
   });
 
-  it('does not store thinking that was cut off', async () => {
+  it('cancel does not store thinking that was cut off', async () => {
     const gate = service.model.gate();
     service.model.reply(message([thinking('I wonder whether', { every: 0, before: { 2: wait(gate) } }), text('x')]));
     const sessionId = await service.session();
@@ -131,7 +131,7 @@ describe('cancel', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
   });
 
-  it("keeps finished steps, and the next turn's request is valid", async () => {
+  it("cancel keeps finished steps, and the next turn's request is valid", async () => {
     const { model } = service;
     model.on(
       /First/,
@@ -157,7 +157,7 @@ describe('cancel', () => {
     expect(sent).to.match(/First.*Looking\..*toolu_kept.*Half a.*was cancelled by the user.*Second/);
   });
 
-  it('from Temporal is the same', async () => {
+  it('cancel from Temporal is the same', async () => {
     const { sessionId, turnId } = await streaming();
     await temporal.workflow.getHandle(turnId).cancel();
     const end = await service.ended(sessionId);
@@ -166,7 +166,7 @@ describe('cancel', () => {
     expect(await statusOf(sessionId)).to.equal('CANCELLED');
   });
 
-  it('shows as Canceled in Temporal', async () => {
+  it('cancel shows as Canceled in Temporal', async () => {
     const { sessionId, turnId } = await streaming();
     await cancel(sessionId);
     await service.ended(sessionId);
@@ -178,7 +178,7 @@ describe('cancel', () => {
     expect((await temporal.workflow.getHandle(turnId).describe()).status.name).to.equal('CANCELLED');
   });
 
-  it('shows as Canceled in Temporal, also if the turn ends before Temporal gets the request', async () => {
+  it('cancel shows as Canceled in Temporal, also if the turn ends before Temporal gets the request', async () => {
     const { sessionId, turnId } = await cancelledBeforeTemporal();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
     await activityCompleted(temporal, turnId);
@@ -206,7 +206,7 @@ describe('cancel', () => {
     expect(await statusOf(sessionId)).to.equal('FAILED');
   });
 
-  it('leaves nothing for the reconciler to read, which reads the turns of other workflows that ended', async () => {
+  it('cancel leaves nothing for the reconciler to read, which reads the turns of other workflows that ended', async () => {
     const cancelled = await streaming();
     await cancel(cancelled.sessionId);
     const isShown = (): Promise<boolean> =>
@@ -225,7 +225,7 @@ describe('cancel', () => {
     expect(listed).to.include(terminated.turnId).and.not.include(cancelled.turnId);
   });
 
-  it(`is quick: ${RUNS} runs`, async () => {
+  it(`cancel is quick: ${RUNS} runs`, async () => {
     const took: number[] = [];
     for (let run = 0; run < RUNS; run += 1) {
       const { sessionId } = await streaming();

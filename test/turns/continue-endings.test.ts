@@ -89,7 +89,7 @@ describe('a turn that is continued after', function () {
     });
   }
 
-  it('its workflow was terminated: sees the finished work', async () => {
+  it('a turn that is continued after its workflow was terminated: sees the finished work', async () => {
     const { sessionId, turnId } = await begin([text('I buy it.'), buy()], [text('Half'), wait(600_000)]);
     await service.model.request(1);
     await temporal.workflow.getHandle(turnId).terminate('by hand');

@@ -54,7 +54,7 @@ describe('a question of a server', () => {
     return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
   };
 
-  it('of a direct call lets operators find the turn until it is answered', async () => {
+  it('a question of a server of a direct call lets operators find the turn until it is answered', async () => {
     let asked = (): void => undefined;
     const again = new Promise<void>((resolve) => (asked = resolve));
     let finish = (): void => undefined;
@@ -78,7 +78,7 @@ describe('a question of a server', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
   });
 
-  it('of a task lets operators find the turn while it is open', async () => {
+  it('a question of a server of a task lets operators find the turn while it is open', async () => {
     let finish = (): void => undefined;
     const finished = new Promise<void>((resolve) => (finish = resolve));
     workTask = async ({ update, ask, end }) => {

@@ -43,7 +43,7 @@ describe('how a turn goes and ends', () => {
     expect(end.timing.total_ms).to.be.at.least(end.timing.first_token_ms);
   });
 
-  it('stores thinking, one message and tool uses under one message_id, in that order', async () => {
+  it('how a turn goes and ends stores thinking, one message and tool uses under one message_id, in that order', async () => {
     service.model.reply([
       thinking('First this.'),
       text('One '),
@@ -72,7 +72,7 @@ describe('how a turn goes and ends', () => {
     expect(end.timing.tools_ms).to.be.a('number');
   });
 
-  it('shows no thinking that has no text, and no empty message', async () => {
+  it('how a turn goes and ends shows no thinking that has no text, and no empty message', async () => {
     service.model.reply([redactedThinking(), toolUse('list_files')], [thinking('.'), text('Done.')]);
     const { events } = await run();
     expect(typesOf(events)).to.deep.equal([
@@ -85,7 +85,7 @@ describe('how a turn goes and ends', () => {
     ]);
   });
 
-  it('asks for no thinking in a session without it', async () => {
+  it('how a turn goes and ends asks for no thinking in a session without it', async () => {
     const { end } = await run({ thinking_enabled: false });
     expect(end).to.include({ type: 'turn.completed' });
     expect(service.model.requests[0]!.body).to.not.have.property('thinking');
@@ -93,7 +93,7 @@ describe('how a turn goes and ends', () => {
     expect(service.model.requests[1]!.body).to.have.nested.property('thinking.type', 'enabled');
   });
 
-  it('ends at the step limit; calls that did not run get a result, and the session continues', async () => {
+  it('how a turn goes and ends ends at the step limit; calls that did not run get a result, and the session continues', async () => {
     service.model.on(/Go/, steps([thinking('.'), toolUse('list_files')], [thinking('.'), toolUse('list_files')]));
     const { sessionId, end, events } = await run();
     expect(end).to.include({ type: 'turn.completed', stop_reason: 'max_steps' });
@@ -105,7 +105,7 @@ describe('how a turn goes and ends', () => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
   });
 
-  it('goes on after pause_turn', async () => {
+  it('how a turn goes and ends goes on after pause_turn', async () => {
     service.model.reply(message([thinking('.'), text('A moment. ')], { stopReason: 'pause_turn' }), [
       thinking('.'),
       text('There.'),
@@ -117,12 +117,12 @@ describe('how a turn goes and ends', () => {
     );
   });
 
-  it('has max_steps as its stop_reason when it pauses at the limit', async () => {
+  it('how a turn goes and ends has max_steps as its stop_reason when it pauses at the limit', async () => {
     service.model.script(() => message([thinking('.'), text('A moment. ')], { stopReason: 'pause_turn' }));
     expect((await run()).end).to.include({ stop_reason: 'max_steps' });
   });
 
-  it('has max_tokens as its stop_reason when the output limit cut the answer, and drops a cut tool call', async () => {
+  it('how a turn goes and ends has max_tokens as its stop_reason when the output limit cut the answer, and drops a cut tool call', async () => {
     service.model.reply(
       message([thinking('.'), text('Now '), toolUse('list_files', '{"a": "b')], { stopReason: 'max_tokens' }),
     );
@@ -131,7 +131,7 @@ describe('how a turn goes and ends', () => {
     expect(typesOf(events)).to.deep.equal(['user.message', 'agent.thinking', 'agent.message', 'turn.completed']);
   });
 
-  it('has refusal as its stop_reason when the model refused', async () => {
+  it('how a turn goes and ends has refusal as its stop_reason when the model refused', async () => {
     service.model.reply(message(text('No.'), { stopReason: 'refusal' }));
     expect((await run()).end).to.include({ type: 'turn.completed', stop_reason: 'refusal' });
   });

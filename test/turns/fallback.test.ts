@@ -103,7 +103,7 @@ describe('the fallback models of a session', () => {
     expect(changeOf(events)).to.deep.include({ from: 'away', to: 'other', reason: 'model_error' });
   });
 
-  it('drop the answer of the model before, for open and for later readers', async () => {
+  it('the fallback models of a session drop the answer of the model before, for open and for later readers', async () => {
     const gate = other.gate();
     own.on(/Watch/, message([text('Half an answer that is dropped', { chunk: 4, every: 1, before: { 5: cut() } })]));
     other.on(/Watch/, [wait(gate), text('A whole answer', { chunk: 4, every: 1 })]);

@@ -32,7 +32,7 @@ describe('a model call that fails', () => {
   const statusOf = async (sessionId: string): Promise<string> =>
     (await service.api('GET', `/v1/sessions/${sessionId}`)).body.status as string;
 
-  it('streams again under a new message_id; usage counts both calls', async () => {
+  it('a model call that fails streams again under a new message_id; usage counts both calls', async () => {
     const more = {
       usage: { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 3 },
     };

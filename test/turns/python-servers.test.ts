@@ -49,7 +49,7 @@ describe('turns with servers of the Python SDK', () => {
     return (await service!.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
   };
 
-  it('answer the form of a tool', async () => {
+  it('turns with servers of the Python SDK answer the form of a tool', async () => {
     const sessionId = await start('shop__order');
     const asked = await answer(sessionId, 'accept', { city: 'Rome' });
     expect(asked).to.include({ mode: 'form', message: 'Where to?' });
@@ -66,18 +66,18 @@ describe('turns with servers of the Python SDK', () => {
     expect((await result(sessionId)).content).to.include('decline');
   });
 
-  it('store the result of a task', async () => {
+  it('turns with servers of the Python SDK store the result of a task', async () => {
     const { content, is_error } = await result(await start('ops__build'));
     expect([content, is_error]).to.deep.equal(['Built.', false]);
   });
 
-  it('store why a task failed', async () => {
+  it('turns with servers of the Python SDK store why a task failed', async () => {
     const { content, is_error } = await result(await start('ops__build', { ask: 'fail' }));
     expect(is_error).to.equal(true);
     expect(content).to.include('No space left.');
   });
 
-  it('answer the form of a task', async () => {
+  it('turns with servers of the Python SDK answer the form of a task', async () => {
     const sessionId = await start('ops__build', { ask: 'form' });
     expect(await answer(sessionId, 'accept', { branch: 'main' })).to.include({
       mode: 'form',

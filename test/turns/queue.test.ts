@@ -29,7 +29,7 @@ describe('messages that queue', () => {
     }
   };
 
-  it('become turns of their own, in order, with the ids of their receipts', async () => {
+  it('messages that queue become turns of their own, in order, with the ids of their receipts', async () => {
     const { sessionId, gate } = await streaming(service);
     const receipts = [await post(sessionId, 'Second'), await post(sessionId, 'Third')];
     for (const { status, body } of receipts) {
@@ -63,7 +63,7 @@ describe('messages that queue', () => {
     await allEnded(sessionId, 2);
   });
 
-  it('start a turn at once without an open one', async () => {
+  it('messages that queue start a turn at once without an open one', async () => {
     const sessionId = await service.session();
     for (const when_running of ['queue', 'steer', 'reject']) {
       const { status, body } = await post(sessionId, `By ${when_running}`, { when_running });
@@ -198,7 +198,7 @@ describe('messages that queue', () => {
     gate.open();
   });
 
-  it('carry the model and thinking of their turn', async () => {
+  it('messages that queue carry the model and thinking of their turn', async () => {
     service.model.on(/Second/, steps(toolUse('list_files'), 'Done'));
     const { sessionId, gate } = await streaming(service);
     const { body } = await post(sessionId, 'Second', {

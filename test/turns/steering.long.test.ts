@@ -7,7 +7,7 @@ const RACES = 500;
 describe('steering against the end of a turn', () => {
   const service = useTurnService();
 
-  it(`gives each message to exactly one turn (${RACES} times)`, async function () {
+  it(`steering against the end of a turn gives each message to exactly one turn (${RACES} times)`, async function () {
     this.timeout(900_000);
     await raceEnds(service, RACES);
   });

@@ -79,7 +79,7 @@ describe('messages that steer', () => {
     expect(places).not.to.include(-1);
   });
 
-  it('become the first in the queue when they find no further call, each a turn', async () => {
+  it('messages that steer become the first in the queue when they find no further call, each a turn', async () => {
     const { sessionId, turnId, gate } = await streaming(service);
     const queued = await service.api('POST', `/v1/sessions/${sessionId}/messages`, {
       content: 'Queued',
@@ -97,7 +97,7 @@ describe('messages that steer', () => {
     for (const event of all) expect(event).not.to.have.property('delivered_at_step');
   });
 
-  it('that are left over by several turns are delivered in the order in which they were accepted', async () => {
+  it('messages that steer that are left over by several turns are delivered in the order in which they were accepted', async () => {
     const { sessionId, gate } = await streaming(service);
     const more = async (content: string, when_running: string): Promise<Gate> => {
       const answered = service.model.gate();

@@ -34,7 +34,7 @@ describe('a stolen session token', () => {
   };
   const thief = async (sessionId: string): Promise<ApiCall> => service.as(await newToken(service, sessionId));
 
-  it('reads nothing of another session by the ids of its turns, events and files', async () => {
+  it('a stolen session token reads nothing of another session by the ids of its turns, events and files', async () => {
     const victim = await talk();
     const own = await service.session();
     const api = await thief(own);
@@ -60,7 +60,7 @@ describe('a stolen session token', () => {
     ]);
   });
 
-  it('gets nothing of another session by a place in its stream', async () => {
+  it('a stolen session token gets nothing of another session by a place in its stream', async () => {
     const victim = await talk();
     service.model.on(/Mine/, 'Mine too.');
     const own = await service.session();
@@ -78,7 +78,7 @@ describe('a stolen session token', () => {
     expect(resumed.frames.at(-1)!.data.type).to.equal('turn.completed');
   });
 
-  it('makes no fork, and reads neither a fork of its session nor, from there, what was before', async () => {
+  it('a stolen session token makes no fork, and reads neither a fork of its session nor, from there, what was before', async () => {
     const { id, fileId } = await talk();
     const api = await thief(id);
     expect(outcomeOf(await api('POST', `/v1/sessions/${id}/fork`, {}))).to.deep.equal(FORBIDDEN);
@@ -93,7 +93,7 @@ describe('a stolen session token', () => {
     }
   });
 
-  it('reads no workspace, neither its own nor another one', async () => {
+  it('a stolen session token reads no workspace, neither its own nor another one', async () => {
     const { id } = await talk();
     const other = await service.session();
     const api = await thief(id);
@@ -104,7 +104,7 @@ describe('a stolen session token', () => {
     }
   });
 
-  it('starts authorizations only of its own session, for its own user, and only of its servers', async () => {
+  it('a stolen session token starts authorizations only of its own session, for its own user, and only of its servers', async () => {
     const body = { name: 'guarded', url: guarded.mcp.url, auth: { type: 'OAUTH' }, credentials: 'user' };
     const { id: serverId } = (await service.api('POST', '/v1/mcp-servers', body)).body;
     const sessionOf = (user: string, mcp_servers: string[]): Promise<string> => service.session({ user, mcp_servers });
@@ -128,7 +128,7 @@ describe('a stolen session token', () => {
     expect(outcomeOf(stored)).to.deep.equal(FORBIDDEN);
   });
 
-  it('gets no answer that another session or the back end got for an Idempotency-Key', async () => {
+  it('a stolen session token gets no answer that another session or the back end got for an Idempotency-Key', async () => {
     service.model.on(/Hello/, 'Hi.');
     const once = { 'Idempotency-Key': 'order-17' };
     const other = await service.session();
@@ -149,7 +149,7 @@ describe('a stolen session token', () => {
     expect(outcomeOf(await api('POST', '/v1/sessions', { model_id: 'scripted' }, once))).to.deep.equal(FORBIDDEN);
   });
 
-  it('changes neither the budget nor anything else that a turn may cost', async () => {
+  it('a stolen session token changes neither the budget nor anything else that a turn may cost', async () => {
     const id = await service.session();
     const api = await thief(id);
     for (const [method, path, body] of [
@@ -163,7 +163,7 @@ describe('a stolen session token', () => {
     }
   });
 
-  it('is cut off a stream of the session when it ends', async () => {
+  it('a stolen session token is cut off a stream of the session when it ends', async () => {
     const id = await service.session();
     const token = await signToken(service, id, { expiresAt: Date.now() + 1000 });
     const stream = await openSse(`${service.url}/v1/sessions/${id}/events/stream?follow=session`, token);
@@ -172,7 +172,7 @@ describe('a stolen session token', () => {
     expect((await service.as(token)('GET', `/v1/sessions/${id}`)).status).to.equal(401);
   });
 
-  it('takes the streams of its session, and none of the back end or of another session', async () => {
+  it('a stolen session token takes the streams of its session, and none of the back end or of another session', async () => {
     const [id, other] = [await service.session(), await service.session()];
     const token = await newToken(service, id);
     const open = (session: string, key: string) => openSse(`${service.url}/v1/sessions/${session}/events/stream`, key);

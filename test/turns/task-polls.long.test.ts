@@ -59,7 +59,7 @@ describe('the polls of several tasks', () => {
     expect((await results(sessionId)).sort()).to.deep.equal(['Built a.', 'Built b.', 'Built c.']);
   });
 
-  it('and their results do not wait for a result that its server holds back', async () => {
+  it('the polls of several tasks and their results do not wait for a result that its server holds back', async () => {
     const { sessionId } = await start('slow', 'quick', 'late');
     await eventually('each is polled', () => ['slow', 'quick', 'late'].every((what) => isPolled(what, 1)));
     let release = (): void => undefined;

@@ -62,7 +62,7 @@ describe('the requests about a task', () => {
     return (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
   };
 
-  it('ask for it to be kept for TASK_TIMEOUT_SECONDS, and all go to its MCP session, which ends after it', async () => {
+  it('the requests about a task ask for it to be kept for TASK_TIMEOUT_SECONDS, and all go to its MCP session, which ends after it', async () => {
     const { sessionId, task } = await start();
     await task.update('input_required');
     const answered = task.ask({ mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } });
@@ -146,7 +146,7 @@ describe('the requests about a task', () => {
     expect(of('tools/call')).to.have.length(1);
   });
 
-  it('cancel it again and again while its server is away, in its MCP session', async () => {
+  it('the requests about a task cancel it again and again while its server is away, in its MCP session', async () => {
     const { sessionId, task } = await start();
     await eventually('the task is stored, and asked for', () => of('tasks/get').length > 0);
     let refused = 0;
@@ -166,7 +166,7 @@ describe('the requests about a task', () => {
     for (const request of of('tasks/cancel', 'DELETE')) expect(request.session).to.equal(session);
   });
 
-  it('cancel one that could not be stored again and again as well', async () => {
+  it('the requests about a task cancel one that could not be stored again and again as well', async () => {
     let refused = 0;
     answerFor = (method) => {
       if (method !== 'tasks/cancel' || refused === 2) return null;

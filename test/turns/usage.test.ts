@@ -98,7 +98,7 @@ describe('the sums of usage', () => {
     expect(await within(end, end)).to.deep.equal([]);
   });
 
-  it('refuse what they cannot group or bound', async () => {
+  it('the sums of usage refuse what they cannot group or bound', async () => {
     const refused = async (query: string): Promise<string> => {
       const { status, body } = await service.api('GET', `/v1/usage?${query}`);
       expect(status, query).to.equal(422);

@@ -72,7 +72,7 @@ describe('the credential of a user', () => {
   const results = async (sessionId: string) =>
     (await service.history(sessionId)).filter(({ type }) => type === 'agent.tool_result');
 
-  it('cannot be authorized where its server cannot be, and says why', async () => {
+  it('the credential of a user cannot be authorized where its server cannot be, and says why', async () => {
     const sessionId = await session('zoe', [], [guardedId]);
     const put = () =>
       service.api('POST', '/v1/credentials', { mcp_server_id: guardedId, user: 'zoe', auth: { type: 'OAUTH' } });
@@ -101,7 +101,7 @@ describe('the credential of a user', () => {
     expect((await service.api('DELETE', '/v1/credentials?user=zoe')).status).to.equal(204);
   });
 
-  it('is stored, replaced, listed and deleted, without its secret', async () => {
+  it('the credential of a user is stored, replaced, listed and deleted, without its secret', async () => {
     const made = await put('ann', 'secret-1');
     expect(made.status, JSON.stringify(made.body)).to.equal(201);
     expect(made.body).to.deep.include({ mcp_server_id: serverId, user: 'ann', auth: { type: 'BEARER', name: null } });
@@ -126,7 +126,7 @@ describe('the credential of a user', () => {
     expect((await list('')).body.items).to.deep.equal([]);
   });
 
-  it('is refused with the place of the error', async () => {
+  it('the credential of a user is refused with the place of the error', async () => {
     const refused = async (body: object): Promise<string> =>
       (await service.api('POST', '/v1/credentials', body)).body.error.details?.errors?.[0]?.path;
     const base = { mcp_server_id: serverId, user: 'ann', auth: { type: 'BEARER', token: 't' } };
@@ -137,7 +137,7 @@ describe('the credential of a user', () => {
     expect([missing.status, missing.body.error.type]).to.deep.equal([404, 'mcp_server_not_found']);
   });
 
-  it('is used for the calls of its user only, never the server’s own', async () => {
+  it('the credential of a user is used for the calls of its user only, never the server’s own', async () => {
     server.accepted.add('t-ann').add('t-bob');
     await put('ann', 't-ann');
     await put('bob', 't-bob');
@@ -155,7 +155,7 @@ describe('the credential of a user', () => {
     expect([shown.body.last_connected_at, shown.body.last_connect_error]).to.deep.equal([null, null]);
   });
 
-  it('is waited for, in all sessions of the user, and lets the calls run by itself', async () => {
+  it('the credential of a user is waited for, in all sessions of the user, and lets the calls run by itself', async () => {
     server.accepted.add('t-cem');
     await webhookCalls(service.api, receiver.url).create({ event_types: ['agent.requires_action'] });
     service.model.on(/one/, steps([call(1)], 'Done.'));
@@ -189,7 +189,7 @@ describe('the credential of a user', () => {
     expect(server.calls.map(({ token }) => token)).to.deep.equal(['t-cem', 't-cem']);
   });
 
-  it('that the server refuses makes the call wait, and the reason is shown until the next success', async () => {
+  it('the credential of a user that the server refuses makes the call wait, and the reason is shown until the next success', async () => {
     server.accepted.delete('t-dan');
     const { body: made } = await put('dan', 't-dan');
     service.model.on(/Go/, steps([call(1)], 'Done.'));
@@ -206,7 +206,7 @@ describe('the credential of a user', () => {
     await eventually('the error is gone', async () => (await shown()).last_error === null);
   });
 
-  it('can be declined, and cannot be allowed', async () => {
+  it('the credential of a user can be declined, and cannot be allowed', async () => {
     service.model.on(/Go/, steps([call(1)], 'Done.'));
     const id = await session('eve');
     await service.send(id, 'Go');
@@ -225,7 +225,7 @@ describe('the credential of a user', () => {
     expect([other.status, other.body.error.details.state]).to.deep.equal([409, 'denied']);
   });
 
-  it('comes after the confirmation that a call needs, and calls that need nothing run first', async () => {
+  it('the credential of a user comes after the confirmation that a call needs, and calls that need nothing run first', async () => {
     server.accepted.add('t-fay');
     const tools = [
       {
@@ -254,7 +254,7 @@ describe('the credential of a user', () => {
     expect(types.indexOf('agent.tool_result toolu_l')).to.be.lessThan(types.indexOf('agent.requires_action'));
   });
 
-  it('that is missing lets the turn be cancelled', async () => {
+  it('the credential of a user that is missing lets the turn be cancelled', async () => {
     service.model.on(/Go/, steps([call(1)], 'Done.'));
     const id = await session('gil');
     await service.send(id, 'Go');
@@ -265,7 +265,7 @@ describe('the credential of a user', () => {
     expect([denied.status, denied.body.error.details.state]).to.deep.equal([409, 'cancelled']);
   });
 
-  it('does not exist for a session without a user: the tools are absent', async () => {
+  it('the credential of a user does not exist for a session without a user: the tools are absent', async () => {
     service.model.on(/Go/, 'Done.');
     const id = await session(null);
     const events = await service.run(id, 'Go');
@@ -275,7 +275,7 @@ describe('the credential of a user', () => {
     expect(JSON.stringify(service.model.requests.at(-1))).not.to.include('mcp__notes__read');
   });
 
-  it('that was just stored keeps its calls when workers hear what it replaced; one that is deleted ends them', async () => {
+  it('the credential of a user that was just stored keeps its calls when workers hear what it replaced; one that is deleted ends them', async () => {
     server.accepted.add('t-max').add('t-nia');
     const { body: ofMax } = await put('max', 't-old');
     await put('max', 't-max');
@@ -300,7 +300,7 @@ describe('the credential of a user', () => {
     expect((await results(max)).map(({ is_error }) => is_error)).to.deep.equal([false]);
   });
 
-  it('that is deleted is not used by the next call', async () => {
+  it('the credential of a user that is deleted is not used by the next call', async () => {
     server.accepted.add('t-hal');
     const { body: made } = await put('hal', 't-hal');
     service.model.on(/one/, steps([call(1)], 'Done.'));
@@ -315,7 +315,7 @@ describe('the credential of a user', () => {
     await service.ended(id);
   });
 
-  it('of type OAUTH is authorized from the session, and the first one lists the tools of its server', async () => {
+  it('the credential of a user of type OAUTH is authorized from the session, and the first one lists the tools of its server', async () => {
     const id = await session('ivy', [], [guardedId]);
     const authorize = (session_id: string, mcp_server_id = guardedId) =>
       service.api('POST', `/v1/sessions/${session_id}/authorize`, { mcp_server_id });
@@ -355,7 +355,7 @@ describe('the credential of a user', () => {
     await expectNoSecrets(service, id, new Set(pair.shown));
   });
 
-  it('that cannot be refreshed makes the next call wait', async () => {
+  it('the credential of a user that cannot be refreshed makes the next call wait', async () => {
     const id = await session('ivy', [], [guardedId]);
     for (const token of pair.shown) pair.rejected.add(token);
     pair.gateway = (req, res) => {
@@ -377,7 +377,7 @@ describe('the credential of a user', () => {
     expect((await service.ended(id)).type).to.equal('turn.completed');
   });
 
-  it('is wiped with its server', async () => {
+  it('the credential of a user is wiped with its server', async () => {
     await put('kay', 't-kay');
     const made = await service.api('POST', '/v1/mcp-servers', {
       name: 'other',

@@ -66,7 +66,7 @@ describe('the turn of a message that waited', () => {
     expect(shown.get(plain.id)).not.to.have.any.keys('model_id', 'thinking_enabled');
   });
 
-  it('that is continued keeps its files, model and thinking', async () => {
+  it('the turn of a message that waited that is continued keeps its files, model and thinking', async () => {
     const file = (await upload(service, 'list.csv', 'name,count\npears,4\n')).body as { id: string };
     const sessionId = await service.session({ thinking_enabled: true });
     service.model.reply(failure('invalid_request_error'));
@@ -81,7 +81,7 @@ describe('the turn of a message that waited', () => {
     expect(turn.model_id).to.equal('scripted');
   });
 
-  it('that is cancelled may be continued again and again, while others wait', async () => {
+  it('the turn of a message that waited that is cancelled may be continued again and again, while others wait', async () => {
     const half = [text('Half'), wait(600_000)];
     service.model.reply(half, half, 'Whole.', 'Steered.', 'Queued.');
     const sessionId = await service.session();

@@ -17,7 +17,7 @@ describe('the outputs of a workspace', () => {
     return { files, content: events[at].content as string, isError: events[at].is_error as boolean, events };
   };
 
-  it('are delivered when their content is new at its path, and only then', async () => {
+  it('the outputs of a workspace are delivered when their content is new at its path, and only then', async () => {
     const id = await session();
     const first = await delivered(id, 'bash', {
       command: `cd /mnt/user-data/outputs && mkdir sub && echo 1 > sub/b.txt && echo 1 > a.txt && ln -s a.txt link && exit 3`,
@@ -45,7 +45,7 @@ describe('the outputs of a workspace', () => {
     expect((await delivered(id, 'bash', { command: 'true' })).files).to.deep.equal(['half']);
   });
 
-  it('are delivered 20 at a time, and the others after the next calls', async () => {
+  it('the outputs of a workspace are delivered 20 at a time, and the others after the next calls', async () => {
     const id = await session();
     const command = 'cd /mnt/session/outputs; for i in {10..52}; do echo $i > f$i; done';
     expect((await delivered(id, 'bash', { command })).files).to.deep.equal(
@@ -56,7 +56,7 @@ describe('the outputs of a workspace', () => {
     expect((await delivered(id, 'bash', { command: 'true' })).files).to.deep.equal([]);
   });
 
-  it('that cannot be delivered are named once, until their content changes', async () => {
+  it('the outputs of a workspace that cannot be delivered are named once, until their content changes', async () => {
     const id = await session();
     const [one, two] = [
       await delivered(id, 'bash', { command: String.raw`cd /mnt/session/outputs; echo > $'a\nb'; echo > ok` }),
@@ -67,7 +67,7 @@ describe('the outputs of a workspace', () => {
     expect(two.content).to.equal('(no output)');
   });
 
-  it('can be delivered by path, also from other folders, and are not delivered a second time', async () => {
+  it('the outputs of a workspace can be delivered by path, also from other folders, and are not delivered a second time', async () => {
     const id = await session();
     await bash(id, 'echo hello > a.txt; mkdir d; ln -s a.txt good; ln -s /etc/passwd bad');
     const deliver = (input: Record<string, unknown>) => delivered(id, 'deliver_file', input);
@@ -95,7 +95,7 @@ describe('the outputs of a workspace', () => {
     expect((await calls(id, both)).filter(({ type }) => type === 'agent.file')).to.have.length(1);
   });
 
-  it('and the tree stay within the storage of the project: what does not fit is named, and nothing else is lost', async () => {
+  it('the outputs of a workspace and the tree stay within the storage of the project: what does not fit is named, and nothing else is lost', async () => {
     const id = await session();
     await bash(id, 'head -c 1000000 /dev/urandom > kept');
     const sum = async () => {

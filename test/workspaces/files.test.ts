@@ -6,7 +6,7 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 describe('the file tools of a workspace', () => {
   const { service, session, results, bash } = useWorkspaceService();
 
-  it('write a file with its folders, read it as it is, and replace text literally', async () => {
+  it('the file tools of a workspace write a file with its folders, read it as it is, and replace text literally', async () => {
     const id = await session();
     const found = await results(id, [
       ['write', { file_path: 'a/b.txt', content: 'one $& two\ntwo\n' }],
@@ -34,7 +34,7 @@ describe('the file tools of a workspace', () => {
     expect([mode.content, kept.content]).to.deep.equal(['644\n', '750\nnew']);
   });
 
-  it('read ranges of lines, folders and images, and name what they cannot read', async () => {
+  it('the file tools of a workspace read ranges of lines, folders and images, and name what they cannot read', async () => {
     const id = await session();
     await bash(
       id,
@@ -70,7 +70,7 @@ describe('the file tools of a workspace', () => {
     expect(denied.content).to.match(/Read-only|denied/);
   });
 
-  it('show at most 48 KiB of a text, in whole lines, and cut a longer line', async () => {
+  it('the file tools of a workspace show at most 48 KiB of a text, in whole lines, and cut a longer line', async () => {
     const id = await session();
     await bash(id, `seq 1 100000 > n; head -c 100000 /dev/zero | tr '\\0' x > long; printf '\\nend' >> long`);
     const [lines, long] = await results(id, [

@@ -24,7 +24,7 @@ describe('a command that loses its worker', () => {
   const tokens = new Set<string>();
   beforeEach(() => tokens.clear());
 
-  it('runs again from the version before and counts once, also where its first attempt ends too', async () => {
+  it('a command that loses its worker runs again from the version before and counts once, also where its first attempt ends too', async () => {
     const id = await session();
     service.model.script(steps(toolUse('bash', { command: 'echo line >> log; sleep 2; cat log' }), 'Done.'));
     const turnId = await service.send(id, 'Work');
@@ -37,7 +37,7 @@ describe('a command that loses its worker', () => {
     expect((await bash(id, 'cat log')).content).to.equal('line\n');
   });
 
-  it('does not run again after the third one, and nothing of it is kept', async () => {
+  it('a command that loses its worker does not run again after the third one, and nothing of it is kept', async () => {
     const id = await session();
     service.model.script(steps(toolUse('bash', { command: 'echo line >> log; sleep 30' }), 'Done.'));
     const turnId = await service.send(id, 'Work');

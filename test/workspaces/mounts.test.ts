@@ -8,7 +8,7 @@ describe('a command of a workspace', () => {
   const uploaded = async (name: string, content: string): Promise<string> =>
     (await upload(service, name, content)).body.id as string;
 
-  it('reads the attachments of the session, each under a name of its own, and cannot change them', async () => {
+  it('a command of a workspace reads the attachments of the session, each under a name of its own, and cannot change them', async () => {
     const id = await session();
     const [first, second, third] = [
       await uploaded('a.csv', '1'),
@@ -29,7 +29,7 @@ describe('a command of a workspace', () => {
     expect((await bash(id, 'ls /mnt/session/uploads')).content).to.equal(`a-${second.slice(-6)}.csv\nb\n`);
   });
 
-  it('reads the skills of its turn and runs their scripts, and those of no other turn', async () => {
+  it('a command of a workspace reads the skills of its turn and runs their scripts, and those of no other turn', async () => {
     const form = new FormData();
     const files = {
       'SKILL.md': skillMd('counting'),

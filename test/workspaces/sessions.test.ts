@@ -13,7 +13,7 @@ describe('the entry of a workspace in the tools of a session', () => {
     return status === 201 ? [] : body.error.details.errors.map(({ path }: { path: string }) => path);
   };
 
-  it('is returned as it was given, beside an empty workspace', async () => {
+  it('the entry of a workspace in the tools of a session is returned as it was given, beside an empty workspace', async () => {
     const tools = [
       { type: 'workspace', configs: [{ name: 'bash', ...POLICY }], default_config: POLICY },
       custom('grep'),
@@ -35,7 +35,7 @@ describe('the entry of a workspace in the tools of a session', () => {
     expect(count).to.equal(0);
   });
 
-  it('is one, names its own tools once each, and takes their names from custom tools', async () => {
+  it('the entry of a workspace in the tools of a session is one, names its own tools once each, and takes their names from custom tools', async () => {
     const workspace = (...names: string[]) => ({
       type: 'workspace',
       configs: names.map((name) => ({ name, ...POLICY })),
@@ -60,7 +60,7 @@ describe('a service that runs no commands', () => {
     target: { type: 'new_session', session },
   };
 
-  it('refuses sessions and schedules with a workspace, after all other checks', async () => {
+  it('a service that runs no commands refuses sessions and schedules with a workspace, after all other checks', async () => {
     for (const [path, body, wrong] of [
       ['/v1/sessions', session, { ...session, mcp_servers: ['mcp_none'] }],
       [
@@ -75,7 +75,7 @@ describe('a service that runs no commands', () => {
     }
   });
 
-  it('skips the runs of a schedule that asks for a workspace, and says why', async () => {
+  it('a service that runs no commands skips the runs of a schedule that asks for a workspace, and says why', async () => {
     const { target: _, ...rest } = schedule;
     const plain = { ...rest, target: { type: 'new_session', session: { model_id: 'test-model' } } };
     const { body: made } = await service.api('POST', '/v1/schedules', plain);

@@ -143,7 +143,7 @@ describe('the connection to a model', () => {
     ],
   ];
   for (const [how, reason, message, answer] of lost) {
-    it(`that ${how} is a failure that is tried again`, async () => {
+    it(`the connection to a model that ${how} is a failure that is tried again`, async () => {
       handle = (req, res) => {
         req.resume();
         answer(req, res);
@@ -154,7 +154,7 @@ describe('the connection to a model', () => {
     });
   }
 
-  it('that is refused is a failure with its code', async () => {
+  it('the connection to a model that is refused is a failure with its code', async () => {
     const closed = createServer();
     const address = await listen(closed);
     await new Promise((resolve) => closed.close(resolve));

@@ -75,7 +75,7 @@ describe('what gateways send instead of the Messages API', () => {
     return { answer, seen, failure };
   };
 
-  it('is tested row by row of the table in docs/models.md', () => {
+  it('what gateways send instead of the Messages API is tested row by row of the table in docs/models.md', () => {
     expect(rows).to.have.members(Object.keys(DIALECT_CASES));
   });
 
@@ -103,7 +103,7 @@ describe('what gateways send instead of the Messages API', () => {
     });
   }
 
-  it('does not keep a whole answer waiting for its connection', async () => {
+  it('what gateways send instead of the Messages API does not keep a whole answer waiting for its connection', async () => {
     const never = { ...WAITS, stop: 2 ** 30 };
     const one: DialectCase = { ...DIALECT_CASES['`message_stop`, and the connection stays open']! };
     expect((await call(one, never)).failure).to.equal(null);
@@ -126,11 +126,11 @@ describe('what gateways send instead of the Messages API', () => {
     }
   });
 
-  it('waits for half an hour for content, and 5 s for the end of a whole message', () => {
+  it('what gateways send instead of the Messages API waits for half an hour for content, and 5 s for the end of a whole message', () => {
     expect(STREAM_WAITS).to.include({ content: 1_800_000, stop: 5000 });
   });
 
-  it('is read in the same way however its bytes are cut and its lines end', () => {
+  it('what gateways send instead of the Messages API is read in the same way however its bytes are cut and its lines end', () => {
     const bodies = Object.values(DIALECT_CASES).map(({ body }) => body.replace('Hello', 'Hé😀lo'));
     fc.assert(
       fc.property(

@@ -113,7 +113,7 @@ describe('whatever a model answers', function () {
     );
   };
 
-  it('is an answer or a failure of the model, and costs no more than its bytes allow', async () => {
+  it('whatever a model answers is an answer or a failure of the model, and costs no more than its bytes allow', async () => {
     const property = fc.asyncProperty(fc.array(frame, { maxLength: 12 }), fc.boolean(), async (frames, isComplete) => {
       body = frames.join('') + (isComplete ? END : '');
       const usage = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };

@@ -74,7 +74,7 @@ describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
     return { session, end: await service.ended(session) };
   };
 
-  it("does not count the wait for the first token as the model's time", async () => {
+  it("Claude without a key does not count the wait for the first token as the model's time", async () => {
     const WAIT_MS = 3000;
     let open!: () => void;
     wire.tokenGate = new Promise((resolve) => (open = resolve));
@@ -115,7 +115,7 @@ describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
     });
   }
 
-  it("reports Google's refusal in plain words, and retries without a retry-after", async () => {
+  it("Claude without a key reports Google's refusal in plain words, and retries without a retry-after", async () => {
     const quota = { code: 429, message: 'Quota exceeded for claude-sonnet-5-5.', status: 'RESOURCE_EXHAUSTED' };
     wire.replies.push({ status: 429, body: [{ error: quota }] });
     expect((await run('vertex')).end).to.include({ type: 'turn.completed' });

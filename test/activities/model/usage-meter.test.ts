@@ -58,7 +58,7 @@ describe('the usage of a model call', () => {
     expect(usageOf(start(counts(0, 0)), text('x'), end(), end(counts(8, 3)))).to.deep.equal(counts(8, 3));
   });
 
-  it('of a cut-off answer counts its bytes: text, inputs of tools, thinking', () => {
+  it('the usage of a model call of a cut-off answer counts its bytes: text, inputs of tools, thinking', () => {
     expect(usageOf(start(counts(5, 1)), text('長'.repeat(70)))).to.deep.equal({ ...counts(5, 60), estimated: true });
     const inputs = [
       block({ type: 'tool_use', id: 'toolu_1', name: 'x'.repeat(7), input: {} }),
@@ -69,7 +69,7 @@ describe('the usage of a model call', () => {
     expect(usageOf(start(counts(5, 1)), whole).output_tokens).to.equal(10);
   });
 
-  it('of a cut-off answer counts hidden thinking by its signature, which holds all of it', () => {
+  it('the usage of a model call of a cut-off answer counts hidden thinking by its signature, which holds all of it', () => {
     const thinking = (shown: number, signed: number) => [
       block({ type: 'thinking', thinking: '', signature: '' }),
       delta({ type: 'thinking_delta', thinking: 'x'.repeat(shown) }),
@@ -82,7 +82,7 @@ describe('the usage of a model call', () => {
     expect(output(block({ type: 'redacted_thinking', data: 'A'.repeat(4 * 35) }))).to.equal(30);
   });
 
-  it('of a call that brought nothing is what the server reported', () => {
+  it('the usage of a model call of a call that brought nothing is what the server reported', () => {
     expect(usageOf(start())).to.deep.equal(counts(0, 0));
     expect(usageOf(start(counts(5, 1)))).to.deep.equal(counts(5, 1));
     expect(usageOf(start(), end())).to.deep.equal({ ...counts(COUNTED, 0), estimated: true });

@@ -80,7 +80,7 @@ describe('the usage of a turn', () => {
     ]);
   });
 
-  it('of a cancelled answer counts the bytes that were streamed', async () => {
+  it('the usage of a turn of a cancelled answer counts the bytes that were streamed', async () => {
     const gate = service.model.gate();
     service.model.reply(
       message([text('長'.repeat(400)), text('y', { before: { 0: wait(gate) } })], cost(10, 20, 30, 1)),

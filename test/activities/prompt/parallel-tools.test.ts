@@ -33,7 +33,7 @@ describe('tools called in one step', () => {
     await mcp.close();
   });
 
-  it('run at once, fail alone, and give their results in order', async () => {
+  it('tools called in one step run at once, fail alone, and give their results in order', async () => {
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
     const sessionId = await service.session({ mcp_servers: [body.id], thinking_enabled: false });
     service.model.reply(

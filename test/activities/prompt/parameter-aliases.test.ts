@@ -27,7 +27,7 @@ describe('aliases of parameters', () => {
     expect(toTool({ $any: 1 })).to.deep.equal({ $any: 1 });
   });
 
-  it('replace every name that the API refuses, also in nested schemas and references', () => {
+  it('aliases of parameters replace every name that the API refuses, also in nested schemas and references', () => {
     const aliased = parameterAliases(schema).schema;
     const [filter, byId, plain, long] = Object.keys(asJsonObject(aliased.properties));
     expect([filter, byId, plain, long].every((name) => NAME.test(name!))).to.equal(true);

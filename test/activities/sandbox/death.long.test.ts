@@ -17,7 +17,7 @@ describe('a worker that is killed while commands run', () => {
     await requireSandbox(this);
   });
 
-  it('leaves no process of its commands within two seconds, at whichever moment it dies', async () => {
+  it('a worker that is killed while commands run leaves no process of its commands within two seconds, at whichever moment it dies', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'dying-worker-'));
     try {
       for (let kill = 0; kill < KILLS; kill += 1) {

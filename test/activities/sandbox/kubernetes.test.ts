@@ -37,7 +37,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
   const open = (sessionId: string): Promise<Sandbox> =>
     cluster.provider.open({ sessionId, base: EMPTY_MANIFEST, mounts: [] }, signal);
 
-  it('gives each session a claim that ends by itself, renews it with each command, and deletes it with the session', async () => {
+  it('the provider of Kubernetes, with its cluster gives each session a claim that ends by itself, renews it with each command, and deletes it with the session', async () => {
     const mine = new TestWorkspace(cluster, 'ses_01CLAIM');
     await mine.bash('true');
     const name = 'workspace-ses-01claim';
@@ -54,7 +54,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
     await cluster.provider.dispose('ses_01CLAIM');
   });
 
-  it('goes on with the stored version in another pod when a pod is lost, between commands and while one runs', async () => {
+  it('the provider of Kubernetes, with its cluster goes on with the stored version in another pod when a pod is lost, between commands and while one runs', async () => {
     const mine = new TestWorkspace(cluster, 'ses_lost');
     await mine.bash('echo kept > a');
     await cluster.controller.losePod('workspace-ses-lost');
@@ -71,7 +71,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
     expect((await new TestWorkspace(cluster, 'ses_dies').bash('echo again')).output).to.equal('again\n');
   });
 
-  it('leaves no process of a command that is cancelled, and none when the worker is gone', async () => {
+  it('the provider of Kubernetes, with its cluster leaves no process of a command that is cancelled, and none when the worker is gone', async () => {
     const sandbox = await open('ses_cancel');
     const stop = new AbortController();
     const running = failureOf(sandbox.run(bash('sleep 30.718'), { ...IO, signal: stop.signal }));
@@ -89,7 +89,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
     await eventually('no process is left', () => processesWith('30.719').length === 0, 2000);
   });
 
-  it('ends the command of an older attempt when a newer one opens the session', async () => {
+  it('the provider of Kubernetes, with its cluster ends the command of an older attempt when a newer one opens the session', async () => {
     const older = await open('ses_twice');
     const running = failureOf(older.run(bash('echo older > a; sleep 30.720'), IO));
     await eventually('the command runs', () => processesWith('30.720').length > 0);
@@ -101,7 +101,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
     await newer.close(null);
   });
 
-  it('passes on a flood of output whole, at the pace of its reader', async () => {
+  it('the provider of Kubernetes, with its cluster passes on a flood of output whole, at the pace of its reader', async () => {
     const sandbox = await open('ses_flood');
     let bytes = 0;
     const onOutput = async (chunk: Buffer): Promise<void> => {
@@ -113,7 +113,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
     expect({ code, bytes }).to.deep.equal({ code: 0, bytes: 100 * 1024 * 1024 });
   });
 
-  it('does not speak to a pod that has the address of another one, and no pod answers what is no protocol', async () => {
+  it('the provider of Kubernetes, with its cluster does not speak to a pod that has the address of another one, and no pod answers what is no protocol', async () => {
     await new TestWorkspace(cluster, 'ses_address').bash('true');
     const status = cluster.api.claims.get('workspace-ses-address')!.status as { sandbox: { podIPs: string[] } };
     const address = status.sandbox.podIPs[0]!;
@@ -128,7 +128,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
     expect(answer).to.equal('');
   });
 
-  it('deletes claims that the controller has left, and nobody else’s', async () => {
+  it('the provider of Kubernetes, with its cluster deletes claims that the controller has left, and nobody else’s', async () => {
     const { api, controller, provider } = cluster;
     controller.isAway = true;
     const claim = (name: string, ago: number): unknown =>
@@ -159,7 +159,7 @@ describe('the provider of Kubernetes, without what it needs', () => {
   const open = (): Promise<Sandbox> =>
     cluster.provider.open({ sessionId: 'ses_a', base: EMPTY_MANIFEST, mounts: [] }, signal);
 
-  it('gives a claim up that gets no pod, says so in each check, and works again with the controller', async () => {
+  it('the provider of Kubernetes, without what it needs gives a claim up that gets no pod, says so in each check, and works again with the controller', async () => {
     cluster.controller.isAway = true;
     const failure = await failureOf(open());
     expect(failure)
@@ -172,7 +172,7 @@ describe('the provider of Kubernetes, without what it needs', () => {
     await eventually('claims get pods', async () => (await provider.check()) === null, 20_000);
   });
 
-  it('is a failure of the sandbox when the cluster refuses a claim, and a check says what to do', async () => {
+  it('the provider of Kubernetes, without what it needs is a failure of the sandbox when the cluster refuses a claim, and a check says what to do', async () => {
     const { api, provider } = cluster;
     api.problem.push({ status: 403, message: 'exceeded quota: sandboxes' });
     expect(await failureOf(open()))
@@ -204,13 +204,13 @@ describe('what a pod answers', () => {
   const scan = (...entries: unknown[]) =>
     checkScan({ entries: entries as Entry[], notKept: 0, isOver: false }, 1000).entries;
 
-  it('is taken if it is a tree', () => {
+  it('what a pod answers is taken if it is a tree', () => {
     const folder = { kind: 'directory', path: '/workspace/b', mode: 0o755 };
     const link = { kind: 'symlink', path: '/workspace/b/l', target: '../../etc/passwd' };
     expect(scan({ ...file, more: 1 }, folder, link)).to.deep.equal([{ ...file, at: null }, folder, link]);
   });
 
-  it('is refused if a tree cannot be so', () => {
+  it('what a pod answers is refused if a tree cannot be so', () => {
     const wrong: unknown[][] = [
       [{ ...file, path: '/workspace/../../etc/passwd' }],
       [{ ...file, path: '/etc/passwd' }],
@@ -248,7 +248,7 @@ describe('what a pod answers', () => {
     expect(() => checkScan({ entries: null as never, notKept: 0, isOver: false }, 1)).to.throw(SandboxFailedError);
   });
 
-  it('is refused if a command cannot end so', () => {
+  it('what a pod answers is refused if a command cannot end so', () => {
     const end = { code: 0, stopped: null, cwd: '/workspace', ms: 1.4 };
     expect(checkEnd(end)).to.deep.equal({ ...end, ms: 1 });
     expect(checkEnd({ ...end, code: null, stopped: 'memory' })).to.include({ stopped: 'memory' });

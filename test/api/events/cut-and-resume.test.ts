@@ -35,7 +35,7 @@ describe('a stream cut and resumed', () => {
     );
   };
 
-  it('after every frame, while the model holds the turn open and after its end, on two API processes', async () => {
+  it('a stream cut and resumed after every frame, while the model holds the turn open and after its end, on two API processes', async () => {
     const gates: [Gate, Gate, Gate] = [service.model.gate(), service.model.gate(), service.model.gate()];
     script(gates);
     const sessionId = await service.session();

@@ -38,7 +38,7 @@ describe('a stream that the service ends', () => {
     expect(other.frames.at(-1)!.event).to.equal('turn.completed');
   });
 
-  it('not when it opens while the keys of others are checked', async () => {
+  it('a stream that the service ends not when it opens while the keys of others are checked', async () => {
     const others = await openSse(
       `${service.url}/v1/sessions/${await service.session()}/events/stream`,
       await service.newKey(),

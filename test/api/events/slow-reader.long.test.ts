@@ -56,7 +56,7 @@ describe('the reader of a stream', () => {
     expect(rest.length).to.be.greaterThan(FRAME);
   });
 
-  it('of the session is closed too, when what waits is in later turns, and resumes without loss', async () => {
+  it('the reader of a stream of the session is closed too, when what waits is in later turns, and resumes without loss', async () => {
     const { sessionId, firstId } = await sessionWithFrame(FRAME);
     const response = await openPaused(sessionId, `?follow=session`);
     // The socket takes the beginning of this turn; the next ones wait.
@@ -79,7 +79,7 @@ describe('the reader of a stream', () => {
     expect(ids).to.deep.equal((await service.history(sessionId)).slice(1).map(({ id }) => id));
   });
 
-  it('of a session that is deleted while much is sent gets an end', async () => {
+  it('the reader of a stream of a session that is deleted while much is sent gets an end', async () => {
     const { sessionId } = await sessionWithFrame(FRAME);
     const response = await openPaused(sessionId, `?follow=session`);
     expect((await service.api('DELETE', `/v1/sessions/${sessionId}`)).status).to.equal(204);

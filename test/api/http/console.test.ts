@@ -18,7 +18,7 @@ describe('/console', () => {
     expect(headers.get('location')).to.equal('console/');
   });
 
-  it('serves a page that may not load inline content or content from other hosts', async () => {
+  it('/console serves a page that may not load inline content or content from other hosts', async () => {
     const page = await get('/console/');
     expect(page.status).to.equal(200);
     expect(page.headers.get('content-type')).to.match(/^text\/html/);
@@ -37,7 +37,7 @@ describe('/console', () => {
     expect(html).to.not.match(/<style|style=|<script(?![^>]* src=)|https?:/);
   });
 
-  it('serves the assets of the page, cacheable forever, within the size limit', async () => {
+  it('/console serves the assets of the page, cacheable forever, within the size limit', async () => {
     const html = await (await get('/console/')).text();
     const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link!);
     expect(links.some((link) => link.endsWith('.js'))).to.equal(true);
@@ -67,7 +67,7 @@ describe('/console', () => {
     expect(await withoutNonce(zipped)).to.equal(await withoutNonce(plain));
   });
 
-  it('gives the names of a key, and the address of a turn in the Temporal UI, to requests with the key', async () => {
+  it('/console gives the names of a key, and the address of a turn in the Temporal UI, to requests with the key', async () => {
     const config = await get('/console/config.json', { Authorization: `Bearer ${service.key}` });
     expect(await config.json()).to.deep.equal({
       workflow_url: 'https://temporal.example.com/namespaces/default/workflows/{turn_id}',
@@ -83,13 +83,13 @@ describe('/console', () => {
     }
   });
 
-  it('has no other paths', async () => {
+  it('/console has no other paths', async () => {
     for (const path of ['/console/nothing', '/console/..%2fpackage.json', '/console/index.html']) {
       expect((await get(path)).status, path).to.equal(404);
     }
   });
 
-  it('is off with CONSOLE=off', async () => {
+  it('/console is off with CONSOLE=off', async () => {
     const closed = await startService({ config: { console: false } });
     const { status } = await fetch(`${closed.url}/console/`);
     await closed.close();

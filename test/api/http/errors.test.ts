@@ -48,7 +48,7 @@ describe('errors of every request (contract.md §1)', () => {
       });
     }
 
-    it('comes first under /v1, also on unknown paths and wrong methods', async () => {
+    it('errors of every request: the key comes first under /v1, also on unknown paths and wrong methods', async () => {
       const nobody = service.as(null);
       for (const [method, path] of [
         ['GET', '/v1'],
@@ -61,7 +61,7 @@ describe('errors of every request (contract.md §1)', () => {
       expect((await nobody('GET', '/nothing')).status).to.equal(404);
     });
 
-    it('is read whatever the case of its scheme', async () => {
+    it('errors of every request: the key is read whatever the case of its scheme', async () => {
       const { status } = await service.as(null)('GET', '/v1/sessions', undefined, {
         Authorization: `bearer ${service.key}`,
       });
@@ -180,7 +180,7 @@ describe('errors of every request (contract.md §1)', () => {
     }
   });
 
-  it('tell the client what to do', async () => {
+  it('errors of every request tell the client what to do', async () => {
     const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     const blank = await service.api('POST', `/v1/sessions/${session.id}/messages`, { content: ' ' });
     expect(blank.body.error.message).to.equal('/content must not be only white space.');

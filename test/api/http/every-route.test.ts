@@ -156,7 +156,7 @@ describe('every route', () => {
       });
     }
 
-    it('and refuses the ids of other sessions and files as if there were none', async () => {
+    it('every route: wants the scope of a session token, if a token may do it at all and refuses the ids of other sessions and files as if there were none', async () => {
       const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
       const token = service.as(await newToken(service, body.id as string));
       for (const route of withResource.filter(([, , , , , scope]) => scope !== null)) {
@@ -187,7 +187,7 @@ describe('every route', () => {
       }
     });
 
-    it('in lists', async () => {
+    it('every route does not see other projects in lists', async () => {
       const stranger = service.as(await service.newKey({ project: 'strangers' }));
       for (const route of paged.filter(([, path]) => !path.includes('{') && path !== '/v1/models')) {
         expect((await call(stranger, route)).body.items, title(route)).to.deep.equal([]);
@@ -256,7 +256,7 @@ describe('every route', () => {
       });
     }
 
-    it('and nowhere else', async () => {
+    it('every route has its rate limit if it writes and nowhere else', async () => {
       for (const route of withKey.filter(([, , , limited]) => !limited)) {
         for (let times = 0; times < 3; times += 1) {
           const { status, headers } = await call(few.api, route, target(route, NONE));

@@ -122,7 +122,7 @@ describe('a few bytes cause little work, whatever is repeated or nested', functi
     return response.status;
   };
 
-  it('in the fields of a body', () =>
+  it('a few bytes cause little work, whatever is repeated or nested in the fields of a body', () =>
     bounded(
       routes.filter(([, , , , { body }]) => body !== undefined),
       ([, , , , { body }]) => {
@@ -134,7 +134,7 @@ describe('a few bytes cause little work, whatever is repeated or nested', functi
       },
     ));
 
-  it('in paths, queries and headers', () => {
+  it('a few bytes cause little work, whatever is repeated or nested in paths, queries and headers', () => {
     const header = fc
       .tuple(fc.constantFrom(...HEADERS), long(MAX_HEADER_LENGTH))
       .map(([name, value]) => ({ [name]: value.trim() }));
@@ -145,7 +145,7 @@ describe('a few bytes cause little work, whatever is repeated or nested', functi
     );
   });
 
-  it('in the parts of an upload', () => {
+  it('a few bytes cause little work, whatever is repeated or nested in the parts of an upload', () => {
     const part = fc
       .record({
         disposition: long(20_000),

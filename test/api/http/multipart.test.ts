@@ -46,7 +46,7 @@ describe('withUpload', () => {
   const post = (body: Uint8Array): Promise<Response> =>
     fetch(address.url, { method: 'POST', headers: MULTIPART, body });
 
-  it('hands over name and bytes as they were sent, and their hash', async () => {
+  it('withUpload hands over name and bytes as they were sent, and their hash', async () => {
     // Bytes out of which boundaries are made are where parsers go wrong.
     const bytes = fc
       .array(fc.oneof(fc.constantFrom('\r\n', '--', '\r\n--x-test-', '\r', '-', '\n'), fc.string({ maxLength: 20 })))
@@ -66,7 +66,7 @@ describe('withUpload', () => {
     );
   });
 
-  it('answers anything with a 4xx or with the file', async () => {
+  it('withUpload answers anything with a 4xx or with the file', async () => {
     const whole = multipartBody([{ disposition: 'form-data; name="file"; filename="a"', content: 'x' }]);
     const damaged = fc
       .array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 4 })
@@ -80,7 +80,7 @@ describe('withUpload', () => {
     );
   });
 
-  it('removes the file when the work on it fails', async () => {
+  it('withUpload removes the file when the work on it fails', async () => {
     fail = true;
     const { status } = await post(multipartBody([{ disposition: 'form-data; name="file"; filename="a"' }]));
     fail = false;
@@ -89,7 +89,7 @@ describe('withUpload', () => {
     expect(await readdir(folder).catch((error: NodeJS.ErrnoException) => error.code)).to.equal('ENOENT');
   });
 
-  it('cuts off a body that stops arriving', async () => {
+  it('withUpload cuts off a body that stops arriving', async () => {
     pace = { idleMs: 1000, minBytesPerSecond: 0 };
     const socket = connect(address.port, '127.0.0.1');
     const headers = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 5000\r\n\r\n`;
@@ -106,7 +106,7 @@ describe('withUpload', () => {
     pace = {};
   });
 
-  it('cuts off a body that arrives below the minimum rate', async () => {
+  it('withUpload cuts off a body that arrives below the minimum rate', async () => {
     pace = { idleMs: 500 };
     const socket = connect(address.port, '127.0.0.1');
     const part = multipartBody([{ disposition: 'form-data; name="file"; filename="a"' }], '').toString();
@@ -121,7 +121,7 @@ describe('withUpload', () => {
     pace = {};
   });
 
-  it('names the limit that it was given', async () => {
+  it('withUpload names the limit that it was given', async () => {
     const content = Buffer.alloc(100_001);
     const answer = await post(multipartBody([{ disposition: 'form-data; name="file"; filename="a"', content }]));
     expect(await answer.json()).to.have.nested.property('error.type', 'skill_bundle_too_large');

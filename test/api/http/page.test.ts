@@ -54,7 +54,7 @@ describe('pages', () => {
     expect(meta).to.deep.equal({ next_cursor: null });
   });
 
-  it('of models have the order of the catalogue, and do not show where a model runs', async () => {
+  it('pages of models have the order of the catalogue, and do not show where a model runs', async () => {
     const first = (await service.api('GET', '/v1/models?limit=2')).body;
     expect(first.items[0].price).to.equal(null);
     const second = (await service.api('GET', `/v1/models?limit=2&cursor=${first.meta.next_cursor}`)).body;
@@ -71,7 +71,7 @@ describe('pages', () => {
     expect(second.meta.next_cursor).to.equal(null);
   });
 
-  it('refuse cursors that no page gave', async () => {
+  it('pages refuse cursors that no page gave', async () => {
     const key = ['2026-11-21T09:48:03.123456Z', 'ses_x'];
     const odd: Record<string, string> = {
       empty: '',
@@ -139,7 +139,7 @@ describe('pages', () => {
       return sessionId;
     };
 
-    it('end at about 4 MiB with their cursor, and skip no item', async () => {
+    it('pages of large items end at about 4 MiB with their cursor, and skip no item', async () => {
       // U+0001 takes one byte in Postgres and six in JSON.
       for (const character of ['x', '\u0001', '😀']) {
         const project = await projectWith(60, character);
@@ -151,21 +151,21 @@ describe('pages', () => {
       }
     });
 
-    it('are not read from Postgres beyond that', async () => {
+    it('pages of large items are not read from Postgres beyond that', async () => {
       const { projectId } = await projectWith(55, 'y');
       const { rows, hasMore } = await listSessions(service.db, projectId, { limit: 100, after: null });
       expect(rows.length).to.be.within(40, 43);
       expect(hasMore).to.equal(true);
     });
 
-    it('end also in the history of a session', async () => {
+    it('pages of large items end also in the history of a session', async () => {
       const sessionId = await sessionWith('evt_', 12, 1_000_000);
       const { ids, bytes } = await walk(`/v1/sessions/${sessionId}/events`);
       expect(ids).to.deep.equal(Array.from({ length: 12 }, (_, n) => `evt_${n + 1}`));
       expect(bytes.map((page) => Math.round(page / 1_000_000))).to.deep.equal([5, 5, 2]);
     });
 
-    it('hold one item at least', async () => {
+    it('pages of large items hold one item at least', async () => {
       const sessionId = await sessionWith('evt_large_', 2, 5_000_000);
       const { ids, bytes } = await walk(`/v1/sessions/${sessionId}/events`);
       expect(ids).to.deep.equal(['evt_large_1', 'evt_large_2']);

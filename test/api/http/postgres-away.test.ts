@@ -15,7 +15,7 @@ describe('Postgres away', () => {
     await postgres.stop();
   });
 
-  it('gives 503 that may be tried again, and works when Postgres is back', async () => {
+  it('Postgres away gives 503 that may be tried again, and works when Postgres is back', async () => {
     expect((await service.api('GET', '/v1/sessions')).status).to.equal(200);
     expect((await service.api('GET', '/readyz')).body.postgres).to.equal('ok');
     await postgres.kill();

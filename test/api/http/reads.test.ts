@@ -91,7 +91,7 @@ describe('reads under way', () => {
     expect(order).to.deep.equal([-1, 2, 3]);
   });
 
-  it('of one project are prepared two at a time', async () => {
+  it('reads under way of one project are prepared two at a time', async () => {
     slots = new ReadSlots();
     const first = await slots.enter('one', (await open()).res);
     await slots.enter('one', (await open()).res);
@@ -104,7 +104,7 @@ describe('reads under way', () => {
     reachedLimit('reads of a project prepared at once: 2');
   });
 
-  it('of one project answer so many bytes a second, after the first ones', async () => {
+  it('reads under way of one project answer so many bytes a second, after the first ones', async () => {
     slots = new ReadSlots({ burstBytes: MIB, bytesPerSecond: 1, waitTimeoutMs: 100 });
     const { end } = await unread('one', 2 * MIB);
     await end();
@@ -127,7 +127,7 @@ describe('reads under way', () => {
     await unread('another');
   });
 
-  it('of one project take half of the memory for unread answers; no project keeps another from reading', async () => {
+  it('reads under way of one project take half of the memory for unread answers; no project keeps another from reading', async () => {
     slots = new ReadSlots({ waitTimeoutMs: 300 });
     const held = [];
     // With 25 MiB unread the next one may bring 8 more, which would be more than half of 64.

@@ -35,7 +35,7 @@ describe('schemathesis', function () {
     rmSync(folder, { recursive: true });
   });
 
-  it('finds no 5xx, and no answer that the OpenAPI document does not describe', async () => {
+  it('schemathesis finds no 5xx, and no answer that the OpenAPI document does not describe', async () => {
     const checker = spawn(
       process.env.SCHEMATHESIS!,
       [

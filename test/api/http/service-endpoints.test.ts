@@ -76,7 +76,7 @@ describe('routes without a key', () => {
   });
 
   describe('/openapi.json', () => {
-    it('names every operation, with its permission, errors and headers', async () => {
+    it('routes without a key: /openapi.json names every operation, with its permission, errors and headers', async () => {
       const { status, body } = await get('/openapi.json');
       expect(status).to.equal(200);
       expect(body.openapi).to.equal('3.1.0');
@@ -104,7 +104,7 @@ describe('routes without a key', () => {
       ]);
     });
 
-    it('describes a frame of the event stream: the fields of SSE, and the JSON inside data', async () => {
+    it('routes without a key: /openapi.json describes a frame of the event stream: the fields of SSE, and the JSON inside data', async () => {
       const { body } = await get('/openapi.json');
       const stream = body.paths['/v1/sessions/{session_id}/events/stream'].get;
       expect(stream.parameters.map(({ name }: { name: string }) => name)).to.include('Last-Event-ID');
@@ -118,13 +118,13 @@ describe('routes without a key', () => {
       expect(type.enum).to.have.members(Object.keys(event.discriminator.mapping));
     });
 
-    it('is valid OpenAPI', async () => {
+    it('routes without a key: /openapi.json is valid OpenAPI', async () => {
       const { body } = await get('/openapi.json');
       const { valid, errors } = await new Validator().validate(body);
       expect(valid, JSON.stringify(errors)).to.equal(true);
     });
 
-    it('has no dangling reference, and names each operation once', async () => {
+    it('routes without a key: /openapi.json has no dangling reference, and names each operation once', async () => {
       const { body } = await get('/openapi.json');
       const text = JSON.stringify(body);
       for (const [, kind, name] of text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
@@ -161,7 +161,7 @@ describe('routes without a key', () => {
   });
 
   describe('CORS', () => {
-    it('lets the configured origins in, and no other', async () => {
+    it('routes without a key: CORS lets the configured origins in, and no other', async () => {
       const preflight = (origin: string) =>
         service.as(null)('OPTIONS', '/v1/sessions', undefined, {
           Origin: origin,
@@ -176,14 +176,14 @@ describe('routes without a key', () => {
       expect(refused.headers.get('access-control-allow-origin')).to.equal(null);
     });
 
-    it('lets them read errors and the documented headers', async () => {
+    it('routes without a key: CORS lets them read errors and the documented headers', async () => {
       const { status, headers } = await get('/v1/sessions', { Origin: 'https://app.example.com' });
       expect(status).to.equal(401);
       expect(headers.get('access-control-allow-origin')).to.equal('https://app.example.com');
       expect(headers.get('access-control-expose-headers')).to.contain('X-Request-Id');
     });
 
-    it('is off unless configured', async () => {
+    it('routes without a key: CORS is off unless configured', async () => {
       const closed = await startService();
       const { headers } = await closed.as(null)('GET', '/healthz', undefined, { Origin: 'https://app.example.com' });
       await closed.close();

@@ -19,7 +19,7 @@ describe('uploads at a time', () => {
   const temp = useTempFolder();
   const service = useService({ config: { uploadBudgetBytes: 2000 * 1024 * 1024 } });
 
-  it('of one project wait for each other, those of another project do not', async () => {
+  it('uploads at a time of one project wait for each other, those of another project do not', async () => {
     let open!: () => void;
     const opened = new Promise<void>((resolve) => (open = resolve));
     const held = Array.from({ length: MAX_UPLOADS_PER_PROJECT }, () => postStream(service, heldFile(opened)));
@@ -37,7 +37,7 @@ describe('uploads at a time', () => {
     for (const answer of await Promise.all([...held, ninth])) expect(answer.status).to.equal(201);
   });
 
-  it('take the room that is set for temporary files, and no more', async () => {
+  it('uploads at a time take the room that is set for temporary files, and no more', async () => {
     const { UploadSlots } = await import('../../../api/http/upload/upload-slots.js');
     const slots = new UploadSlots(100, 50);
     const ctx = { request: { length: 80 } } as Parameters<typeof slots.within>[0];

@@ -117,7 +117,7 @@ describe('MCP servers with OAuth documents', () => {
     expect((await calls.register(pair, { client_id: 'known' })).status).to.equal(201);
   });
 
-  it('refuse tokens of more than 8 KiB', async () => {
+  it('MCP servers with OAuth documents refuse tokens of more than 8 KiB', async () => {
     const pair = await calls.start();
     const { body } = await calls.register(pair);
     for (const field of ['refresh_token', 'access_token']) {

@@ -50,7 +50,7 @@ describe('MCP servers with OAuth', () => {
     expect([status, headers.get('content-type')]).to.deep.equal([422, 'text/html; charset=utf-8']);
   });
 
-  it('accept each issued state once', async () => {
+  it('MCP servers with OAuth accept each issued state once', async () => {
     const pair = await calls.start();
     const { body } = await calls.register(pair);
     const callback = await pair.consent(body.auth.authorization_url);
@@ -64,7 +64,7 @@ describe('MCP servers with OAuth', () => {
     expect(await calls.authOf(`/v1/mcp-servers/${body.id}`)).to.deep.equal(AUTHORIZED);
   });
 
-  it('refuse a state that has expired or was replaced', async () => {
+  it('MCP servers with OAuth refuse a state that has expired or was replaced', async () => {
     const pair = await calls.start();
     const { body } = await calls.register(pair);
     const callback = await pair.consent(body.auth.authorization_url);
@@ -94,7 +94,7 @@ describe('MCP servers with OAuth', () => {
     ['another', 'https://evil.example'],
     ['no', null],
   ] as const) {
-    it(`refuse a callback with ${what} issuer, and show it no code`, async () => {
+    it(`MCP servers with OAuth refuse a callback with ${what} issuer, and show it no code`, async () => {
       const pair = await calls.start();
       const { body } = await calls.register(pair);
       const callback = await pair.consent(body.auth.authorization_url);
@@ -107,7 +107,7 @@ describe('MCP servers with OAuth', () => {
     });
   }
 
-  it('start no authorization when the address no longer passes', async () => {
+  it('MCP servers with OAuth start no authorization when the address no longer passes', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     const before = calls.allowed.splice(0);
@@ -116,7 +116,7 @@ describe('MCP servers with OAuth', () => {
     expect([status, body.error.type]).to.deep.equal([422, 'invalid_mcp_server_url']);
   });
 
-  it('change to another type of auth and back', async () => {
+  it('MCP servers with OAuth change to another type of auth and back', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     pair.mcp.options.gateway = undefined;

@@ -132,7 +132,7 @@ describe('pinned tools of an MCP server', () => {
       inputSchema: { type: 'object', properties: { a: { type: 'string', description: 'x'.repeat(40_000) } } },
     });
 
-    it('are shown on their own, and accepted with their digest', async () => {
+    it('pinned tools of an MCP server that are too large for the list are shown on their own, and accepted with their digest', async () => {
       const name = 'b/c d';
       const { server, path, probe, accept } = await registered([], { pin_tools: true });
       server.options.tools = [large('a'), large(name)];

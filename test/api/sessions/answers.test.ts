@@ -164,7 +164,7 @@ describe('answers to calls', () => {
     expect(outcomeOf(answer)).to.deep.equal([404, 'tool_use_not_found']);
   });
 
-  it('that are repeated return the stored event, also in a batch and after the turn', async () => {
+  it('answers to calls that are repeated return the stored event, also in a batch and after the turn', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     const deny = confirmation('toolu_1', 'deny', 'No.');
     const first = await send(deny);
@@ -193,7 +193,7 @@ describe('answers to calls', () => {
     expect(body.items.filter(({ type }: { type: string }) => type.startsWith('user.'))).to.have.length(2);
   });
 
-  it('that contradict each other in one request are all refused', async () => {
+  it('answers to calls that contradict each other in one request are all refused', async () => {
     const answer = await send(confirmation('toolu_1', 'allow'), confirmation('toolu_1', 'deny'));
     expect([...outcomeOf(answer), answer.body.error.details.state]).to.deep.equal([
       409,
@@ -203,7 +203,7 @@ describe('answers to calls', () => {
     expect(await stateOf('toolu_1')).to.equal('open');
   });
 
-  it('that arrive in parallel: the first one counts', async () => {
+  it('answers to calls that arrive in parallel: the first one counts', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => send(confirmation('toolu_1', 'deny', `Reason ${n}.`))),
     );
@@ -212,7 +212,7 @@ describe('answers to calls', () => {
     expect(same.every(({ status }) => status === 409)).to.equal(true);
   });
 
-  it('that come with a cancel are stored before it, or refused', async () => {
+  it('answers to calls that come with a cancel are stored before it, or refused', async () => {
     const [answer] = await Promise.all([
       send(confirmation('toolu_1', 'allow')),
       service.api('POST', `/v1/sessions/${sessionId}/cancel`),

@@ -44,7 +44,7 @@ describe('finding sessions', () => {
     ['CANCELLED', 'cancelled', ['cancelled']],
     ['FAILED', 'failed', ['failed']],
   ] as const) {
-    it(`by the status ${status}, which they show`, async () => {
+    it(`finding sessions by the status ${status}, which they show`, async () => {
       const answer = await list(`status=${status}`);
       expect(namesOf(answer)).to.deep.equal(names);
       for (const session of answer.body.items) {
@@ -56,7 +56,7 @@ describe('finding sessions', () => {
     });
   }
 
-  it('by whether they wait for an answer, which they show', async () => {
+  it('finding sessions by whether they wait for an answer, which they show', async () => {
     expect(await find('requires_action=true')).to.deep.equal(['waiting']);
     expect(await find('requires_action=false')).to.deep.equal(['running', 'failed', 'cancelled', 'complete', 'idle']);
     const { required_actions: actions, waiting_since } = (await service.api('GET', `/v1/sessions/${ids.waiting}`)).body;
@@ -79,7 +79,7 @@ describe('finding sessions', () => {
     expect(actions[0].expires_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
-  it('by metadata, exactly, all pairs', async () => {
+  it('finding sessions by metadata, exactly, all pairs', async () => {
     expect(await find('metadata[team]=red')).to.deep.equal(['waiting', 'running', 'complete', 'idle']);
     expect(await find('metadata[team]=red&metadata[env]=prod')).to.deep.equal(['waiting', 'idle']);
     expect(await find('metadata%5Bteam%5D=Red')).to.deep.equal(['failed']);
@@ -96,7 +96,7 @@ describe('finding sessions', () => {
     }
   });
 
-  it('by metadata as it is now', async () => {
+  it('finding sessions by metadata as it is now', async () => {
     const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model', metadata: { v: 'old' } });
     ids.patched = body.id;
     await service.api('PATCH', `/v1/sessions/${body.id}`, { metadata: { v: 'new' } });
@@ -105,7 +105,7 @@ describe('finding sessions', () => {
     expect(await find('metadata[v]=new')).to.deep.equal([]);
   });
 
-  it('by the time of their creation, exclusive', async () => {
+  it('finding sessions by the time of their creation, exclusive', async () => {
     const { created_at } = (await service.api('GET', `/v1/sessions/${ids.cancelled}`)).body as { created_at: string };
     expect(await find(`created_after=${created_at}`)).to.deep.equal(['waiting', 'running', 'failed']);
     expect(await find(`created_before=${created_at}`)).to.deep.equal(['complete', 'idle']);
@@ -115,20 +115,20 @@ describe('finding sessions', () => {
     expect(await find('created_after=2000-01-01T00:00:00Z&created_before=2999-01-01t00:00:00.1z')).to.have.length(6);
   });
 
-  it('by all of it together', async () => {
+  it('finding sessions by all of it together', async () => {
     expect(await find('status=RUNNING&requires_action=true&metadata[team]=red')).to.deep.equal(['waiting']);
     expect(await find('status=RUNNING&requires_action=false')).to.deep.equal(['running']);
     expect(await find('status=FAILED&metadata[team]=red')).to.deep.equal([]);
   });
 
-  it('of the project alone', async () => {
+  it('finding sessions of the project alone', async () => {
     const stranger = service.as(await service.newKey({ project: 'strangers' }));
     for (const query of ['metadata[team]=red', 'status=FAILED', 'status=RUNNING', 'requires_action=true']) {
       expect((await stranger('GET', `/v1/sessions?${query}`)).body.items, query).to.deep.equal([]);
     }
   });
 
-  it('refuses wrong values at their place', async () => {
+  it('finding sessions refuses wrong values at their place', async () => {
     const long = '😀'.repeat(65);
     for (const [query, path] of [
       ['status=idle', '/query/status'],
@@ -161,7 +161,7 @@ describe('finding sessions', () => {
     expect(await find('metadatas[x]=y&Metadata[x]=y')).to.have.length(6);
   });
 
-  it('gives cursors that belong to their filter', async () => {
+  it('finding sessions gives cursors that belong to their filter', async () => {
     const first = await list('limit=2&metadata[team]=red');
     expect(namesOf(first)).to.deep.equal(['waiting', 'running']);
     const cursor = first.body.meta.next_cursor as string;
@@ -188,7 +188,7 @@ describe('finding sessions', () => {
     const send = (id: string, content: string): Promise<ApiResponse> =>
       service.api('POST', `/v1/sessions/${id}/messages`, { content });
 
-    it('is the first 120 characters of the first message, null before', async () => {
+    it('finding sessions: their preview is the first 120 characters of the first message, null before', async () => {
       for (const [content, preview] of [
         ['  Hello\n', '  Hello\n'],
         ['😀'.repeat(121), '😀'.repeat(120)],
@@ -207,7 +207,7 @@ describe('finding sessions', () => {
       reachedLimit('preview: 120 characters');
     });
 
-    it('does not appear with a message that is refused', async () => {
+    it('finding sessions: their preview does not appear with a message that is refused', async () => {
       const api = service.as(await service.newKey({ project: 'full', maxRunningTurns: 1 }));
       const [one, other] = await Promise.all(
         [1, 2].map(async () => (await api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string),
@@ -241,7 +241,7 @@ describe('finding sessions', () => {
       return body.items.map(({ id }: { id: string }) => names.get(id));
     };
 
-    it('is found as a part of the preview, case ignored', async () => {
+    it('finding sessions: a text is found as a part of the preview, case ignored', async () => {
       expect(await search('orders')).to.deep.equal(['orders']);
       expect(await search('rder')).to.deep.equal(['refund', 'orders']);
       expect(await search('LATE?')).to.deep.equal(['orders']);
@@ -249,13 +249,13 @@ describe('finding sessions', () => {
       expect(await search('yz')).to.deep.equal([]);
     });
 
-    it('has no patterns', async () => {
+    it('finding sessions: a text has no patterns', async () => {
       expect(await search('100%')).to.deep.equal(['refund']);
       expect(await search('order_')).to.deep.equal(['refund']);
       for (const none of ['1%f', 'o_ders', '\\']) expect(await search(none), none).to.deep.equal([]);
     });
 
-    it('is found together with other filters, in both orders', async () => {
+    it('finding sessions: a text is found together with other filters, in both orders', async () => {
       expect(await search('order', '&status=IDLE')).to.deep.equal([]);
       expect(await search('order', '&status=RUNNING&order=activity')).to.deep.equal(['refund', 'orders']);
       reachedLimit('search: 200 characters');
@@ -322,7 +322,7 @@ describe('finding sessions', () => {
   });
 
   describe('the state that is found', () => {
-    it('follows the ends of turns', async () => {
+    it('finding sessions: the state that is found follows the ends of turns', async () => {
       const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model', metadata: { mine: 'yes' } });
       const statusOf = async (): Promise<string[]> => {
         const found = await Promise.all(

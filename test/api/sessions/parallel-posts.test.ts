@@ -49,7 +49,7 @@ describe('messages posted in parallel', () => {
     reachedLimit('running turns of a project');
   });
 
-  it('with one Idempotency-Key: one turn, replayed', async () => {
+  it('messages posted in parallel with one Idempotency-Key: one turn, replayed', async () => {
     const sessionId = await service.session();
     const key = { 'Idempotency-Key': randomUUID() };
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(sessionId, service.api, key)));

@@ -38,7 +38,7 @@ describe('session tokens', () => {
   const path = (rest = ''): string => `/v1/sessions/${sessionId}${rest}`;
 
   describe('are made', () => {
-    it('with what was asked for, for 15 minutes unless it says otherwise', async () => {
+    it('session tokens are made with what was asked for, for 15 minutes unless it says otherwise', async () => {
       const before = Date.now();
       const { status, body, headers } = await create({ scopes: ['answer', 'read'] });
       expect(status).to.equal(201);
@@ -66,21 +66,21 @@ describe('session tokens', () => {
       ['for an actor of 129 characters', { scopes: ['read'], actor: 'a'.repeat(129) }, '/actor'],
       ['with a field that is none', { scopes: ['read'], session_id: 'ses_x' }, '/session_id'],
     ] as const) {
-      it(`not ${name}: 422`, async () => {
+      it(`session tokens are made not ${name}: 422`, async () => {
         const { status, body: answer } = await create(body);
         expect([status, answer.error?.type]).to.deep.equal([422, 'validation_error']);
         expect(answer.error.details.errors[0].path).to.equal(place);
       });
     }
 
-    it('for at most an hour, for an actor of 128 characters or null', async () => {
+    it('session tokens are made for at most an hour, for an actor of 128 characters or null', async () => {
       const longest = await create({ scopes: ['read'], expires_in: 3600, actor: '🙂'.repeat(128) });
       expect(longest.status).to.equal(201);
       expect((await create({ scopes: ['read'], actor: null })).status).to.equal(201);
       reachedLimit('session token: 60 to 3,600 s');
     });
 
-    it('with a key that has the permissions of the scopes, checked in the order of the scopes', async () => {
+    it('session tokens are made with a key that has the permissions of the scopes, checked in the order of the scopes', async () => {
       const needs = async (scopes: string[], has: Parameters<typeof service.newKey>[0]): Promise<unknown> =>
         (await create({ scopes }, service.as(await service.newKey(has)))).body.error?.details.required ?? null;
       const writer = { scopes: ['sessions:write'] as const };
@@ -92,13 +92,13 @@ describe('session tokens', () => {
       expect(await needs(['files', 'read'], fileReader)).to.equal('files:write');
     });
 
-    it('not for a session of another project, or none: 404', async () => {
+    it('session tokens are made not for a session of another project, or none: 404', async () => {
       const stranger = service.as(await service.newKey({ project: 'strangers' }));
       expect(outcomeOf(await create({ scopes: ['read'] }, stranger))).to.deep.equal([404, 'session_not_found', null]);
       expect(outcomeOf(await create({}, service.api, 'ses_none'))).to.deep.equal([404, 'session_not_found', null]);
     });
 
-    it('while a turn is open, too', async () => {
+    it('session tokens are made while a turn is open, too', async () => {
       await insertTurn(service.db, sessionId, 'running');
       expect((await create({ scopes: ['read'] })).status).to.equal(201);
     });
@@ -126,7 +126,7 @@ describe('session tokens', () => {
       expect(JSON.stringify(body)).to.not.include(token);
     };
 
-    it('when they are malformed or altered', async () => {
+    it('session tokens are refused with 401 when they are malformed or altered', async () => {
       const token = await newToken(service, sessionId);
       await refused('sst_');
       await refused('sst_x.y');
@@ -134,7 +134,7 @@ describe('session tokens', () => {
       await refused(token.replace(/\.(.)/, (_, first: string) => `.${first === 'A' ? 'B' : 'A'}`));
     });
 
-    it('when they have expired', async () => {
+    it('session tokens are refused with 401 when they have expired', async () => {
       const token = await signToken(service, sessionId, { expiresAt: Date.now() + 1500 });
       expect(outcomeOf(await service.as(token)('GET', path()))).to.deep.equal(OK);
       await eventually('it is refused', async () => (await service.as(token)('GET', path())).status === 401);
@@ -152,7 +152,7 @@ describe('session tokens', () => {
       await refused(token);
     });
 
-    it('when their key has expired', async () => {
+    it('session tokens are refused with 401 when their key has expired', async () => {
       const key = await service.newKey({ expiresInDays: 1 });
       const keyId = await keyIdOf(service.db, key);
       const token = await signToken(service, sessionId, { keyId });
@@ -160,7 +160,7 @@ describe('session tokens', () => {
       await refused(token);
     });
 
-    it('when no key of this service made them', async () => {
+    it('session tokens are refused with 401 when no key of this service made them', async () => {
       await refused(await signToken(service, sessionId, { keyId: 'key_none' }));
       const { db, key, config } = service;
       await refused(
@@ -168,7 +168,7 @@ describe('session tokens', () => {
       );
     });
 
-    it('in a query, where they are ignored', async () => {
+    it('session tokens are refused with 401 in a query, where they are ignored', async () => {
       const token = await newToken(service, sessionId);
       for (const name of ['token', 'access_token', 'authorization', 'key']) {
         const { status } = await service.as(null)('GET', path(`?${name}=${token}`));
@@ -176,7 +176,7 @@ describe('session tokens', () => {
       }
     });
 
-    it('by the pages of the console, which is for keys', async () => {
+    it('session tokens are refused with 401 by the pages of the console, which is for keys', async () => {
       const { status } = await service.as(await newToken(service, sessionId))('GET', '/console/config.json');
       expect(status).to.be.oneOf([401, 404]);
     });
@@ -243,7 +243,7 @@ describe('session tokens', () => {
   });
 
   describe('see of a session', () => {
-    it('its state, and not how it is configured', async () => {
+    it('session tokens: see of a session its state, and not how it is configured', async () => {
       await insertMcpServer(service.db, 'mcp_secret');
       const custom = { type: 'custom', name: 'pick', description: 'Picks.', input_schema: { type: 'object' } };
       sessionId = await newSession({
@@ -291,12 +291,12 @@ describe('session tokens', () => {
     const send = async (body: object, scopes = ['send']): Promise<ApiResponse> =>
       (await page(scopes))('POST', path('/messages'), { content: 'Hello', ...body });
 
-    it('with content and files, at once or in the queue', async () => {
+    it('session tokens send messages with content and files, at once or in the queue', async () => {
       expect((await send({})).status).to.equal(201);
       expect((await send({ when_running: 'queue' })).body.state).to.equal('queued');
     });
 
-    it('without choosing the model, thinking or skills: 403', async () => {
+    it('session tokens send messages without choosing the model, thinking or skills: 403', async () => {
       const refused = (required: string): unknown[] => [403, 'insufficient_scope', required];
       expect(outcomeOf(await send({ model_id: 'test-model' }))).to.deep.equal(refused('sessions:write'));
       expect(outcomeOf(await send({ thinking_enabled: false }))).to.deep.equal(refused('sessions:write'));
@@ -306,7 +306,7 @@ describe('session tokens', () => {
       expect((await send({ skills: [], files: [] })).status).to.equal(201);
     });
 
-    it('with the answer to an Idempotency-Key refused in the same way', async () => {
+    it('session tokens send messages with the answer to an Idempotency-Key refused in the same way', async () => {
       const body = { content: 'Hello', model_id: 'test-model' };
       const first = await service.api('POST', path('/messages'), body, { 'Idempotency-Key': 'one' });
       expect(first.status).to.equal(201);
@@ -321,17 +321,17 @@ describe('session tokens', () => {
     });
     beforeEach(() => insertWaitingTurn(service.db, sessionId));
 
-    it('as their actor', async () => {
+    it('session tokens answer as their actor', async () => {
       const { status, body } = await (await page(['answer'], { actor: 'jane' }))('POST', path('/events'), confirm());
       expect([status, body.items[0].actor]).to.deep.equal([201, 'jane']);
     });
 
-    it('as nobody without one', async () => {
+    it('session tokens answer as nobody without one', async () => {
       const { status, body } = await (await page(['answer']))('POST', path('/events'), confirm());
       expect([status, body.items[0].actor]).to.deep.equal([201, null]);
     });
 
-    it('to allow or deny a call only if their key has approvals:write', async () => {
+    it('session tokens answer to allow or deny a call only if their key has approvals:write', async () => {
       const { key_id } = { key_id: await keyIdOf(service.db, await service.newKey({ scopes: ['sessions:write'] })) };
       const pageOf = service.as(await signToken(service, sessionId, { keyId: key_id, scopes: ['answer'] }));
       expect(outcomeOf(await pageOf('POST', path('/events'), confirm()))).to.deep.equal([
@@ -382,7 +382,7 @@ describe('session tokens', () => {
         await service.db.query<[{ project_id: string }]>('SELECT project_id FROM sessions WHERE id = $1', [sessionId])
       )[0].project_id;
 
-    it('that were uploaded with a token of their session: read, linked and attached, with another token too', async () => {
+    it('session tokens: use files that were uploaded with a token of their session: read, linked and attached, with another token too', async () => {
       const { status, body: file } = await upload({ api: await page(['files']) }, 'a.txt');
       expect([status, file.origin, file.session_id]).to.deep.equal([201, 'UPLOAD', null]);
       const pageOf = await page(['files', 'send']);
@@ -396,7 +396,7 @@ describe('session tokens', () => {
       expect((await service.api('GET', `/v1/files/${file.id}`)).status).to.equal(200);
     });
 
-    it('that the agent delivered in their session', async () => {
+    it('session tokens: use files that the agent delivered in their session', async () => {
       const { id } = await insertFile(service.db, {
         ...content('file_delivered'),
         project_id: await projectId(),
@@ -408,7 +408,7 @@ describe('session tokens', () => {
       expect((await attach(pageOf, [id])).status).to.equal(201);
     });
 
-    it('and no others: 404, as an id that does not exist', async () => {
+    it('session tokens: use files and no others: 404, as an id that does not exist', async () => {
       const pageOf = await page();
       const { body: own } = await upload({ api: pageOf }, 'own.txt');
       const { body: ofKey } = await upload(service, 'key.txt');
@@ -430,7 +430,7 @@ describe('session tokens', () => {
       expect(body.error.details.file_ids).to.deep.equal([ofKey.id, 'file_none']);
     });
 
-    it('not by the Idempotency-Key of an upload that others made', async () => {
+    it('session tokens: use files not by the Idempotency-Key of an upload that others made', async () => {
       const once = { 'Idempotency-Key': 'upload' };
       const { body: ofKey } = await upload(service, 'same.txt', 'same', once);
       const pageOf = await page(['files']);
@@ -466,7 +466,7 @@ describe('session tokens', () => {
   });
 
   describe('are limited together', () => {
-    it('to 20 requests a minute of each writing operation, in all processes', async () => {
+    it('session tokens are limited together to 20 requests a minute of each writing operation, in all processes', async () => {
       const other = await service.anotherApi();
       const apis = await Promise.all(
         [service.url, other.url].map(async (url) =>
@@ -488,7 +488,7 @@ describe('session tokens', () => {
       reachedLimit('session tokens: 20 writes a minute');
     });
 
-    it('to 120 requests a minute of each reading operation', async () => {
+    it('session tokens are limited together to 120 requests a minute of each reading operation', async () => {
       const pageOf = await page(['read']);
       const answers = await Promise.all(Array.from({ length: 125 }, () => pageOf('GET', path('/queue'))));
       expect(answers.filter(({ status }) => status === 200)).to.have.length(120);
@@ -496,7 +496,7 @@ describe('session tokens', () => {
       expect((await pageOf('GET', path())).status).to.equal(200);
     });
 
-    it('to 10 open streams', async () => {
+    it('session tokens are limited together to 10 open streams', async () => {
       const streams: SseReader[] = [];
       const open = async (token: string, id = sessionId): Promise<SseReader> => {
         const stream = await openSse(`${service.url}/v1/sessions/${id}/events/stream`, token);
@@ -534,7 +534,7 @@ describe('session tokens', () => {
     const open = (token: string, lastEventId?: string): Promise<SseReader> =>
       openSse(`${service.url}${path('/events/stream')}`, token, lastEventId);
 
-    it('until they end, within 10 s', async () => {
+    it('session tokens: stream until they end, within 10 s', async () => {
       const stream = await open(await signToken(service, sessionId, { expiresAt: Date.now() + 1000 }));
       const other = await open(await newToken(service, sessionId));
       const before = performance.now();
@@ -548,7 +548,7 @@ describe('session tokens', () => {
       other.close();
     });
 
-    it('until their key is revoked, within 10 s', async () => {
+    it('session tokens: stream until their key is revoked, within 10 s', async () => {
       const key = await service.newKey();
       const stream = await open(await newToken({ api: service.as(key) }, sessionId));
       const before = performance.now();
@@ -559,7 +559,7 @@ describe('session tokens', () => {
   });
 
   describe('cannot, when they are stolen,', () => {
-    it('make another token, whatever their scopes', async () => {
+    it('session tokens: cannot, when they are stolen, make another token, whatever their scopes', async () => {
       const pageOf = await page();
       expect(outcomeOf(await create({ scopes: ['read'] }, pageOf))).to.deep.equal([
         403,

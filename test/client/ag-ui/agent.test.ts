@@ -46,7 +46,7 @@ describe('an agent of AG-UI', function () {
     expect(shown(other.messages)).to.deep.equal(shown(agent.messages));
   };
 
-  it('runs a turn: thinking, text, calls and results under the ids of the service', async () => {
+  it('an agent of AG-UI runs a turn: thinking, text, calls and results under the ids of the service', async () => {
     service.model.on(
       /Go/,
       steps(message([thinking('Hm.'), text('I look.'), use('mcp__mail__search', 'toolu_1')]), 'Done.'),
@@ -64,7 +64,7 @@ describe('an agent of AG-UI', function () {
     await expectSameAfterReload(agent);
   });
 
-  it('leaves the tools of the page to the page, and goes on with their results', async () => {
+  it('an agent of AG-UI leaves the tools of the page to the page, and goes on with their results', async () => {
     service.model.on(/Go/, steps(message([use('get_weather', 'toolu_1', { city: 'Oslo' })]), 'Cold.'));
     const agent = agentOf(await session());
     say(agent, 'Go');
@@ -76,7 +76,7 @@ describe('an agent of AG-UI', function () {
     expect(result).to.include({ content: 'No network.', is_error: true });
   });
 
-  it('asks for approvals as interrupts, after the tools of the page, and takes resume', async () => {
+  it('an agent of AG-UI asks for approvals as interrupts, after the tools of the page, and takes resume', async () => {
     service.model.on(/Go/, steps(message([use('mcp__mail__send', 'toolu_1'), use('get_weather', 'toolu_2')]), 'Done.'));
     const agent = agentOf(await session());
     say(agent, 'Go');
@@ -109,7 +109,7 @@ describe('an agent of AG-UI', function () {
     await expectSameAfterReload(agent);
   });
 
-  it('connects again while it knows something as open that another page has answered', async () => {
+  it('an agent of AG-UI connects again while it knows something as open that another page has answered', async () => {
     service.model.on(/Go/, steps(message([text('First.'), use('mcp__mail__send', 'toolu_1')]), 'Sent.'));
     const one = agentOf(await session());
     say(one, 'Go');
@@ -152,7 +152,7 @@ describe('an agent of AG-UI', function () {
     expect(agent.messages.map(({ content }) => content)).to.deep.equal(['Go', 'Right.']);
   });
 
-  it('cancels by abortRun, and leaves the turn alone by detachActiveRun', async () => {
+  it('an agent of AG-UI cancels by abortRun, and leaves the turn alone by detachActiveRun', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate)]);
     const agent = agentOf(await session());
@@ -171,7 +171,7 @@ describe('an agent of AG-UI', function () {
     gate.open();
   });
 
-  it('sends a message once, and can be cloned', async () => {
+  it('an agent of AG-UI sends a message once, and can be cloned', async () => {
     service.model.reply('Once.');
     const agent = agentOf(await session());
     say(agent, 'Hello');
@@ -182,14 +182,14 @@ describe('an agent of AG-UI', function () {
     expect(copy.messages).to.deep.equal(agent.messages);
   });
 
-  it('has nothing to run without a message: an error of the run', async () => {
+  it('an agent of AG-UI has nothing to run without a message: an error of the run', async () => {
     const agent = agentOf(await session());
     const types: string[] = [];
     await agent.runAgent({}, { onEvent: ({ event }) => void types.push(event.type) }).catch(() => undefined);
     expect(types.at(-1)).to.equal(EventType.RUN_ERROR);
   });
 
-  it('makes tools of the page into those of a session', async () => {
+  it('an agent of AG-UI makes tools of the page into those of a session', async () => {
     const tools = toSessionTools([
       { name: 'pick', description: 'Picks.', parameters: { type: 'object', properties: { n: { type: 'integer' } } } },
       { name: 'none', description: 'Takes nothing.' },

@@ -53,7 +53,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     ['declined', { status: 'resolved', payload: { action: 'decline' } }, { action: 'decline', content: null }],
     ['cancelled', { status: 'cancelled' }, { action: 'cancel', content: null }],
   ] as const) {
-    it(`asks the question of a server as an interrupt, which is ${name}`, async () => {
+    it(`an agent of AG-UI whose turn waits or ends asks the question of a server as an interrupt, which is ${name}`, async () => {
       service.model.on(/Go/, steps([use('mcp__mail__ask')], 'Asked.'));
       const agent = agentOf(await session());
       say(agent, 'Go');
@@ -105,7 +105,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     expect([finishOf(events).outcome, lastOf(agent)]).to.deep.equal([{ type: 'success' }, 'Done.']);
   });
 
-  it('gives the value of a turn as the result of its run', async () => {
+  it('an agent of AG-UI whose turn waits or ends gives the value of a turn as the result of its run', async () => {
     service.model.reply([text('Found.'), toolUse('give_output', { late: [4711] })]);
     const id = await session();
     await service.send(id, 'Which are late?', { output_schema: { type: 'object' } });
@@ -117,7 +117,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     expect(agent.messages.map(({ role }) => role)).to.deep.equal(['user', 'assistant']);
   });
 
-  it('shows files that the agent delivers as activities', async () => {
+  it('an agent of AG-UI whose turn waits or ends shows files that the agent delivers as activities', async () => {
     service.model.on(/Go/, steps([use('deliver_file', { filename: 'a.txt', content: 'hello' })], 'Delivered.'));
     const agent = agentOf(await session());
     say(agent, 'Go');
@@ -131,7 +131,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     expect(shown(other)).to.deep.equal(shown(agent));
   });
 
-  it('sends files of a message: content is uploaded, those of the service are attached', async () => {
+  it('an agent of AG-UI whose turn waits or ends sends files of a message: content is uploaded, those of the service are attached', async () => {
     service.model.on(/Look/, 'Seen.');
     const agent = agentOf(await session());
     const data = { type: 'data' as const, value: btoa('a,b'), mimeType: 'text/csv' };
@@ -160,7 +160,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     expect((await messages())[1].files[0].id).to.equal(files[0].id);
   });
 
-  it('ends as cancelled when somebody cancels the turn', async () => {
+  it('an agent of AG-UI whose turn waits or ends ends as cancelled when somebody cancels the turn', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate)]);
     const agent = agentOf(await session());

@@ -37,7 +37,7 @@ describe('a chat of the AI SDK', function () {
     expect(chat.messages.at(-1)!.id).to.equal(page.chat.messages.at(-1)!.id);
   };
 
-  it('shows a turn: one message with the id of the turn, thinking and text as they come, and how it ended', async () => {
+  it('a chat of the AI SDK shows a turn: one message with the id of the turn, thinking and text as they come, and how it ended', async () => {
     const gate = service.model.gate();
     service.model.reply([thinking('Let me think.'), text('Two '), wait(gate), text('orders.')]);
     const id = await session();
@@ -65,7 +65,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('sends a message once, whatever is retried', async () => {
+  it('a chat of the AI SDK sends a message once, whatever is retried', async () => {
     service.model.reply('Once.');
     const id = await session();
     const page = await openChat(service, id);
@@ -85,7 +85,7 @@ describe('a chat of the AI SDK', function () {
     expect((await service.history(id)).filter(({ type }) => type === 'user.message')).to.have.length(1);
   });
 
-  it('uploads files with content, attaches those of the service, and refuses other addresses', async () => {
+  it('a chat of the AI SDK uploads files with content, attaches those of the service, and refuses other addresses', async () => {
     service.model.on(/Look/, 'Seen.');
     const id = await session();
     const token = await newToken(service, id);
@@ -119,7 +119,7 @@ describe('a chat of the AI SDK', function () {
     expect(page.errors[0]!.message).to.include('data: URL');
   });
 
-  it('asks for approval, posts the answer, and goes on in the same message', async () => {
+  it('a chat of the AI SDK asks for approval, posts the answer, and goes on in the same message', async () => {
     service.model.on(
       /Go/,
       steps(message([text('I send it.'), use('mcp__mail__send', 'toolu_1', { to: 'ada' })]), 'Sent.'),
@@ -160,7 +160,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('runs custom tools on the page, keeps its own result, and sends it as text', async () => {
+  it('a chat of the AI SDK runs custom tools on the page, keeps its own result, and sends it as text', async () => {
     service.model.on(/Go/, steps(message([use('get_weather', 'toolu_1', { city: 'Oslo' })]), 'Cold.'));
     const id = await session();
     const page: ChatPage = await openChat(service, id, {
@@ -182,7 +182,7 @@ describe('a chat of the AI SDK', function () {
     expect(result).to.include({ content: '{"degrees":-3}', is_error: false });
   });
 
-  it('reports the error of a custom tool', async () => {
+  it('a chat of the AI SDK reports the error of a custom tool', async () => {
     service.model.on(/Go/, steps(message([use('get_weather', 'toolu_1')]), 'Unknown.'));
     const id = await session();
     const page = await openChat(service, id, autoSend);
@@ -198,7 +198,7 @@ describe('a chat of the AI SDK', function () {
     expect(result).to.include({ content: 'No network.', is_error: true });
   });
 
-  it('waits for all answers of a step with both kinds', async () => {
+  it('a chat of the AI SDK waits for all answers of a step with both kinds', async () => {
     service.model.on(
       /Go/,
       steps(
@@ -229,7 +229,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('shows the wait of a page that was loaded again, and takes its answer', async () => {
+  it('a chat of the AI SDK shows the wait of a page that was loaded again, and takes its answer', async () => {
     service.model.on(/Go/, steps(message([text('First.'), use('mcp__mail__send', 'toolu_1')]), 'Sent.'));
     const id = await session();
     await service.send(id, 'Go');
@@ -244,7 +244,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('follows when another client answers: nothing is missing, nothing twice', async () => {
+  it('a chat of the AI SDK follows when another client answers: nothing is missing, nothing twice', async () => {
     service.model.on(/Go/, steps(message([text('First.'), use('mcp__mail__send', 'toolu_1')]), 'Sent.'));
     const id = await session();
     const [one, two] = [await openChat(service, id, autoSend), await openChat(service, id, autoSend)];
@@ -263,7 +263,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(one, id);
   });
 
-  it('does not stop a replay at waits that were answered', async () => {
+  it('a chat of the AI SDK does not stop a replay at waits that were answered', async () => {
     service.model.on(
       /Go/,
       steps(message([use('mcp__mail__send', 'toolu_1')]), message([use('get_weather', 'toolu_2')]), 'Done.'),
@@ -288,7 +288,7 @@ describe('a chat of the AI SDK', function () {
     expect(page.errors).to.deep.equal([]);
   });
 
-  it('ends at once when there is nothing to say', async () => {
+  it('a chat of the AI SDK ends at once when there is nothing to say', async () => {
     service.model.reply('Hello.');
     const id = await session();
     const page = await openChat(service, id);
@@ -316,7 +316,7 @@ describe('a chat of the AI SDK', function () {
     gate.open();
   });
 
-  it('stops a resumed stream too, but not before it has shown anything', async () => {
+  it('a chat of the AI SDK stops a resumed stream too, but not before it has shown anything', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate)]);
     const id = await session();
@@ -334,7 +334,7 @@ describe('a chat of the AI SDK', function () {
     gate.open();
   });
 
-  it('only leaves with cancelOnAbort: false', async () => {
+  it('a chat of the AI SDK only leaves with cancelOnAbort: false', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate), text(' Done.')]);
     const id = await session();
@@ -349,7 +349,7 @@ describe('a chat of the AI SDK', function () {
     expect(textOf(page.chat.messages.at(-1))).to.equal('Begun. Done.');
   });
 
-  it('cancels a turn that waits by transport.cancel, and its calls are closed', async () => {
+  it('a chat of the AI SDK cancels a turn that waits by transport.cancel, and its calls are closed', async () => {
     service.model.on(/Go/, steps(message([use('mcp__mail__send', 'toolu_1')]), 'Sent.'));
     const id = await session();
     const page = await openChat(service, id, autoSend);
@@ -362,7 +362,7 @@ describe('a chat of the AI SDK', function () {
     expect(kindsOf(chat.messages[1]!)).to.deep.equal(['step-start', 'dynamic-tool:output-error', 'step-start']);
   });
 
-  it('shows a failure as an error', async () => {
+  it('a chat of the AI SDK shows a failure as an error', async () => {
     service.model.on(/Go/, failure('invalid_request_error'));
     const id = await session();
     const page = await openChat(service, id);
@@ -372,7 +372,7 @@ describe('a chat of the AI SDK', function () {
     expect([page.chat.status, page.errors[0]!.message]).to.deep.equal(['error', end.error.message]);
   });
 
-  it('drops what a model call showed that is made again', async () => {
+  it('a chat of the AI SDK drops what a model call showed that is made again', async () => {
     service.model.reply([text('Wrong begin'), cut()], 'Right.');
     const id = await session();
     const page = await openChat(service, id);
@@ -381,7 +381,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('shows messages that steer', async () => {
+  it('a chat of the AI SDK shows messages that steer', async () => {
     const gate = service.model.gate();
     service.model.on(/Go/, steps([text('First.'), wait(gate), use('mcp__mail__search', 'toolu_1')], 'In red.'));
     const id = await session();
@@ -403,7 +403,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('shows files that the agent delivers', async () => {
+  it('a chat of the AI SDK shows files that the agent delivers', async () => {
     service.model.on(
       /Go/,
       steps(message([use('deliver_file', 'toolu_1', { filename: 'a.txt', content: 'hello' })]), 'Delivered.'),
@@ -416,7 +416,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('has no stream to resume without a turn, or when the last one ended long ago', async () => {
+  it('a chat of the AI SDK has no stream to resume without a turn, or when the last one ended long ago', async () => {
     const id = await session();
     const page = await openChat(service, id);
     expect(await page.transport.reconnectToStream({ chatId: id })).to.equal(null);

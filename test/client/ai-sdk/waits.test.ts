@@ -37,7 +37,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     expect(shownParts(chat.messages.at(-1)!)).to.deep.equal(shownParts(page.chat.messages.at(-1)!));
   };
 
-  it('shows the question of a server, also after a reload, and goes on when the page has answered it', async () => {
+  it('a chat of the AI SDK whose turn waits or ends shows the question of a server, also after a reload, and goes on when the page has answered it', async () => {
     service.model.on(/Go/, steps([use('mcp__mail__ask')], 'Asked.'));
     const id = await session();
     const page = await openChat(service, id);
@@ -104,7 +104,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     expect(waitsOf(page)).to.deep.equal([null]);
   });
 
-  it('shows the value of a turn', async () => {
+  it('a chat of the AI SDK whose turn waits or ends shows the value of a turn', async () => {
     service.model.reply([text('Found.'), toolUse('give_output', { late: [4711] })]);
     const id = await session();
     const schema = { type: 'object', properties: { late: { type: 'array', items: { type: 'integer' } } } };
@@ -117,7 +117,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('names how a turn ended', async () => {
+  it('a chat of the AI SDK whose turn waits or ends names how a turn ended', async () => {
     const endOf = async (stopReason: 'end_turn' | 'max_tokens' | 'refusal'): Promise<UIMessageChunk> => {
       service.model.reply(message([text('So far.')], { stopReason }));
       const id = await session();
@@ -138,7 +138,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     expect((await chunksOf(id)).at(-1)).to.include({ type: 'finish', finishReason: 'other' });
   });
 
-  it('ends when somebody else cancels the turn', async () => {
+  it('a chat of the AI SDK whose turn waits or ends ends when somebody else cancels the turn', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate)]);
     const id = await session();
@@ -152,7 +152,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     gate.open();
   });
 
-  it('loads a history with the ids of the service', async () => {
+  it('a chat of the AI SDK whose turn waits or ends loads a history with the ids of the service', async () => {
     service.model.on(/Hi/, 'Hello.');
     const id = await session();
     const { turn_id, id: eventId } = (await service.api('POST', `/v1/sessions/${id}/messages`, { content: 'Hi' })).body;

@@ -69,7 +69,7 @@ describe('migrations', () => {
     }
   });
 
-  it('build an index concurrently, again after a build that was interrupted', async () => {
+  it('migrations build an index concurrently, again after a build that was interrupted', async () => {
     const db = await openDataSource(database.url, 2, 'test', 'migration');
     const runner = db.createQueryRunner();
     const isValid = async (): Promise<boolean> =>

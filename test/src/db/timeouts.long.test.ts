@@ -24,7 +24,7 @@ describe('connections to Postgres', () => {
     await proxy?.close();
   });
 
-  it('lose the locks of a process that froze inside a transaction', async () => {
+  it('connections to Postgres lose the locks of a process that froze inside a transaction', async () => {
     frozen = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('frozen-client.ts', import.meta.url))], {
       env: { ...process.env, DATABASE_URL: database.url },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -52,7 +52,7 @@ describe('connections to Postgres', () => {
     await through.destroy();
   });
 
-  it('that lead to a read-only server are dropped at the first write', async () => {
+  it('connections to Postgres that lead to a read-only server are dropped at the first write', async () => {
     const one = await openDataSource(database.url, 1, 'test');
     const pidOf = async (): Promise<number> =>
       (await one.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid'))[0].pid;

@@ -123,7 +123,7 @@ describe('a transaction', () => {
     expect(await db.query('SELECT DISTINCT n FROM notes')).to.deep.equal([{ n: 2 }]);
   });
 
-  it('whose connection is lost says that Postgres is away, and leaves the pool a new connection', async () => {
+  it('a transaction whose connection is lost says that Postgres is away, and leaves the pool a new connection', async () => {
     const lost = transaction(single, async (tx) => {
       const [{ pid }] = await tx.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
       await db.query('SELECT pg_terminate_backend($1)', [pid]);

@@ -45,7 +45,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
     const failure = async (work: Promise<unknown>): Promise<string> => (await failureOf(work)).message;
 
     for (const method of ['initialize', 'tools/list', 'tools/call']) {
-      it(`refuses an array as the answer to ${method} and answers none of its pings`, async () => {
+      it(`hostile answers of an MCP server (${form}) refuses an array as the answer to ${method} and answers none of its pings`, async () => {
         const batch = (id: number): string => `[${`${PING},`.repeat(20_000)}${resultJson(id, '{"tools":[]}')}]`;
         const server = await start((asked, id) => (asked === method ? batch(id) : undefined));
         if (method === 'tools/call') expect(textOf(await call(server))).to.match(BATCH);
@@ -60,7 +60,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       });
     }
 
-    it('takes 250,000 values of a tool result, and no more', async () => {
+    it(`hostile answers of an MCP server (${form}) takes 250,000 values of a tool result, and no more`, async () => {
       // The message, its id, version and result, `_meta` and the parts.
       const around = 6;
       const answer =
@@ -75,7 +75,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       expect([refused.isError, isOutcomeUnknown(refused)]).to.deep.equal([true, true]);
     });
 
-    it('takes 64,000 values of a tool list over all its pages, and no more', async () => {
+    it(`hostile answers of an MCP server (${form}) takes 64,000 values of a tool list over all its pages, and no more`, async () => {
       const around = 7;
       const list =
         (counts: number[]): RawAnswer =>
@@ -94,7 +94,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       }
     });
 
-    it('takes 2,000 values of the answer to initialize, and no more', async () => {
+    it(`hostile answers of an MCP server (${form}) takes 2,000 values of the answer to initialize, and no more`, async () => {
       const around = 11;
       const answer =
         (count: number): RawAnswer =>
@@ -106,7 +106,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       );
     });
 
-    it('takes 1 MiB of the answer to initialize, and no more', async () => {
+    it(`hostile answers of an MCP server (${form}) takes 1 MiB of the answer to initialize, and no more`, async () => {
       const answer =
         (length: number): RawAnswer =>
         (method, id) => {
@@ -118,7 +118,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       expect(await failure(probe(await start(answer(1024 * 1024 + 1))))).to.match(/its answer is too large/);
     });
 
-    it('keeps results from the SDK, whose check would need seconds', async () => {
+    it(`hostile answers of an MCP server (${form}) keeps results from the SDK, whose check would need seconds`, async () => {
       const keys = Array.from({ length: 100_000 }, (_, n) => `"k${n}":1`).join(',');
       const server = await start((method, id) =>
         method === 'tools/call' ? resultJson(id, `{"content":[{"type":"text","text":"fine"}],${keys}}`) : undefined,
@@ -130,7 +130,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
       expect(user / 1e6, 'seconds of CPU').to.be.lessThan(1);
     });
 
-    it('takes ids as strings, and answers to no other request', async () => {
+    it(`hostile answers of an MCP server (${form}) takes ids as strings, and answers to no other request`, async () => {
       const text = (said: string): string => `{"content":[{"type":"text","text":"${said}"}]}`;
       const server = await start((method, id) =>
         method === 'tools/call' ? resultJson(id, text('fine')).replace(`"id":${id}`, `"id":"${id}"`) : undefined,

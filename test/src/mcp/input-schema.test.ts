@@ -20,12 +20,12 @@ describe('input schemas of MCP tools', () => {
   });
 
   for (const schema of [undefined, null, 1, 'x', [], { type: 'string' }, {}, { type: ['object', 'null'] }]) {
-    it(`become an object: ${JSON.stringify(schema)}`, () => {
+    it(`input schemas of MCP tools become an object: ${JSON.stringify(schema)}`, () => {
       expect(sanitizeInputSchema(schema).type).to.equal('object');
     });
   }
 
-  it('lose the dialect, which has no meaning for a model', () => {
+  it('input schemas of MCP tools lose the dialect, which has no meaning for a model', () => {
     const schema = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       ...object,
@@ -175,7 +175,7 @@ describe('input schemas of MCP tools', () => {
     expect(sanitizeInputSchema(schema(4001))).to.deep.equal({ type: 'object' });
   });
 
-  it('that are nested too deeply cost a tool its schema and nothing else', async () => {
+  it('input schemas of MCP tools that are nested too deeply cost a tool its schema and nothing else', async () => {
     const inputSchema = JSON.parse(`${'{"a":'.repeat(60_000)}1${'}'.repeat(60_000)}`) as unknown;
     const tools = await keepTools([{ name: 'deep', inputSchema }, { name: 'next' }], new Cleaner(() => []));
     expect(tools.map(({ name, input_schema }) => [name, input_schema])).to.deep.equal([

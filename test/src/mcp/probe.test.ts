@@ -71,7 +71,7 @@ describe('probing an MCP server', () => {
     [200, null, 'protocol version not supported', 'speaks only versions of MCP'],
     [400, 'server-error', 'BODY', 'it refused the MCP request (JSON-RPC error -32000)'],
   ] as const) {
-    it(`does not take an error of initialize for a lost connection (HTTP ${status}, ${message.slice(0, 20)})`, async () => {
+    it(`probing an MCP server does not take an error of initialize for a lost connection (HTTP ${status}, ${message.slice(0, 20)})`, async () => {
       const gateway: McpServerOptions['gateway'] = (_req, res) => {
         res.writeHead(status, { 'content-type': 'application/json' });
         res.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }));
@@ -88,7 +88,7 @@ describe('probing an MCP server', () => {
     ],
     ['no serverInfo', { capabilities: { tools: {} } }],
   ] as const) {
-    it(`reads the tools of a server that answers initialize with ${what}`, async () => {
+    it(`probing an MCP server reads the tools of a server that answers initialize with ${what}`, async () => {
       const gateway: McpServerOptions['gateway'] = (_req, res, body) => {
         const { id, method } = JSON.parse(body || '{}') as { id: number; method?: string };
         const answers: Record<string, unknown> = {
@@ -106,7 +106,7 @@ describe('probing an MCP server', () => {
     });
   }
 
-  it('returns the tools with input schemas and the annotations that count, and the server name', async () => {
+  it('probing an MCP server returns the tools with input schemas and the annotations that count, and the server name', async () => {
     const inputSchema = { type: 'object' as const, properties: { a: { type: 'number' } } };
     const server = await start({
       serverName: 'calculator',
@@ -140,7 +140,7 @@ describe('probing an MCP server', () => {
     });
   }
 
-  it('waits for a server that takes its time for each message of the handshake', async () => {
+  it('probing an MCP server waits for a server that takes its time for each message of the handshake', async () => {
     const server = await start({
       tools: [{ name: 'a' }],
       gateway: async (_req, _res, body) => {
@@ -151,7 +151,7 @@ describe('probing an MCP server', () => {
     expect((await probe(server.url)).tools).to.have.length(1);
   });
 
-  it('reads 300 tools over several pages and keeps 256', async () => {
+  it('probing an MCP server reads 300 tools over several pages and keeps 256', async () => {
     const tools = Array.from({ length: 300 }, (_, index) => ({ name: `tool-${index}` }));
     const server = await start({ tools, pageSize: 40 });
     expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(
@@ -160,7 +160,7 @@ describe('probing an MCP server', () => {
     expect(server.log.filter((method) => method === 'tools/list')).to.have.length(8);
   });
 
-  it('drops over-long names before it counts, cuts descriptions by code points', async () => {
+  it('probing an MCP server drops over-long names before it counts, cuts descriptions by code points', async () => {
     const long = { name: 'x'.repeat(129) };
     const longest = { name: '🔧'.repeat(128), description: '🔧'.repeat(501) };
     const server = await start({ tools: [long, longest, { name: 'same', description: '1' }, { name: 'same' }] });
@@ -170,7 +170,7 @@ describe('probing an MCP server', () => {
     expect(tools[1]!.description).to.equal('1');
   });
 
-  it('drops names that show as another one: control characters, line ends, writing direction, zero width', async () => {
+  it('probing an MCP server drops names that show as another one: control characters, line ends, writing direction, zero width', async () => {
     const hidden = [
       '\n',
       '\t',
@@ -189,7 +189,7 @@ describe('probing an MCP server', () => {
     expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(names);
   });
 
-  it('keeps 512 KiB of schemas, in time that is bounded too, and any object for the rest', async () => {
+  it('probing an MCP server keeps 512 KiB of schemas, in time that is bounded too, and any object for the rest', async () => {
     const inputSchema = {
       type: 'object' as const,
       properties: Object.fromEntries(
@@ -206,7 +206,7 @@ describe('probing an MCP server', () => {
     expect(result.tools.at(-1)!.input_schema).to.deep.equal({ type: 'object' });
   });
 
-  it('makes text of the server storable and keeps the credential out of it', async () => {
+  it('probing an MCP server makes text of the server storable and keeps the credential out of it', async () => {
     const server = await start({
       auth: { header: 'authorization', value: `Bearer ${SECRET}` },
       serverName: `nul\0name ${SECRET}`,
@@ -300,13 +300,13 @@ describe('probing an MCP server', () => {
       ],
     ];
     for (const [what, options, reason] of cases) {
-      it(`for ${what}`, async () => {
+      it(`probing an MCP server reports why it failed for ${what}`, async () => {
         const server = await start(options);
         expect(await reasonOf(server.url, { credential: bearer })).to.match(reason);
       });
     }
 
-    it('for pages that together are too large', async () => {
+    it('probing an MCP server reports why it failed for pages that together are too large', async () => {
       let pages = 0;
       const server = await start(
         lists(() => ({ tools: [{ name: 'x'.repeat(4_000_000) }], nextCursor: String((pages += 1)) })),
@@ -315,7 +315,7 @@ describe('probing an MCP server', () => {
       expect(pages).to.be.lessThan(10);
     });
 
-    it('for pages that never end', async () => {
+    it('probing an MCP server reports why it failed for pages that never end', async () => {
       const server = await start(lists(() => ({ tools: [], nextCursor: 'again' })));
       expect(await reasonOf(server.url)).to.match(/tools\/list has no end/);
     });
@@ -334,36 +334,36 @@ describe('probing an MCP server', () => {
       ],
     ];
     for (const [what, gateway] of slow) {
-      it(`for a server that ${what}`, async () => {
+      it(`probing an MCP server reports why it failed for a server that ${what}`, async () => {
         const server = await start({ gateway });
         expect(await reasonOf(server.url, { seconds: 0.5 })).to.match(/did not answer within 0\.5 seconds/);
         await eventually('no request stays open', () => server.openRequests() === 0);
       });
     }
 
-    it('for a port without a listener', async () => {
+    it('probing an MCP server reports why it failed for a port without a listener', async () => {
       const server = await start({});
       await server.close();
       expect(await reasonOf(server.url)).to.match(/refused the connection/);
     });
 
-    it('for a name that does not resolve', async () => {
+    it('probing an MCP server reports why it failed for a name that does not resolve', async () => {
       expect(await reasonOf('https://does-not-exist.invalid/mcp')).to.match(/DNS/);
     });
 
-    it('for a port that speaks no TLS', async () => {
+    it('probing an MCP server reports why it failed for a port that speaks no TLS', async () => {
       const server = await start({});
       expect(await reasonOf(server.url.replace('http:', 'https:'))).to.match(/TLS failed/);
     });
 
-    it('for a self-signed certificate', async () => {
+    it('probing an MCP server reports why it failed for a self-signed certificate', async () => {
       const tls = createTlsServer({ key, cert });
       const { port } = await listen(tls);
       closers.push(() => void tls.close());
       expect(await reasonOf(`https://127.0.0.1:${port}/mcp`)).to.match(/TLS certificate is not trusted/);
     });
 
-    it('for something that is not HTTP', async () => {
+    it('probing an MCP server reports why it failed for something that is not HTTP', async () => {
       const server = createNetServer((socket) => socket.end('BODY\r\n'));
       const { url } = await listen(server);
       closers.push(() => void server.close());

@@ -128,12 +128,12 @@ describe('the events of a stream', () => {
     }
   });
 
-  it('lose a byte order mark, and may end lines with LF, CR or CRLF', () => {
+  it('the events of a stream lose a byte order mark, and may end lines with LF, CR or CRLF', () => {
     const found = readerOf().feed(Buffer.from('\ufeffdata: 1\r\rdata: 2\n\r\ndata: 3\r\n\n'));
     expect(found.map(({ data }) => data)).to.deep.equal(['1', '2', '3']);
   });
 
-  it('lose an event beyond the limit, and go on with the next', () => {
+  it('the events of a stream lose an event beyond the limit, and go on with the next', () => {
     const reader = readerOf(100);
     const found = ['data: 1\n\ndata: ', 'x'.repeat(60), 'x'.repeat(60), 'x'.repeat(150), 'x\n\ndata: 2\n\n'];
     expect(found.flatMap((text) => reader.feed(Buffer.from(text))).map(({ data }) => data)).to.deep.equal(['1', '2']);

@@ -140,7 +140,7 @@ describe('the model catalogue (contract.md §5)', () => {
     const types = (adaptive: boolean): object => ({ adaptive: { supported: adaptive }, enabled: { supported: true } });
     const fromAccount = () => loadModels({ modelsFile: null, anthropicApiKey: 'key' } as Config);
 
-    it('reads every page, with limits and thinking modes, without retired models', async () => {
+    it("the model catalogue from an account's models reads every page, with limits and thinking modes, without retired models", async () => {
       const pages: Record<string, object> = {
         null: {
           data: [
@@ -174,7 +174,7 @@ describe('the model catalogue (contract.md §5)', () => {
       expect(models.get('c')).to.include({ context_window: 200_000, supports_thinking: false });
     });
 
-    it('falls back to the built-in list when the models cannot be listed', async () => {
+    it("the model catalogue from an account's models falls back to the built-in list when the models cannot be listed", async () => {
       answer = () => null;
       expect([...(await fromAccount()).values()]).to.deep.equal(BUILT_IN_MODELS);
     });

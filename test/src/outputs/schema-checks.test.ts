@@ -21,7 +21,7 @@ describe('the checks of output schemas', () => {
     checks.checkValue(project, JSON.stringify(schema), JSON.stringify(value));
 
   for (const draft of ['2020-12', '7'] as const) {
-    it(`accept the values that an independent validator accepts, with 150 random schemas of draft ${draft}`, async () => {
+    it(`the checks of output schemas accept the values that an independent validator accepts, with 150 random schemas of draft ${draft}`, async () => {
       let registered = 0;
       let count = 0;
       let accepted = 0;
@@ -50,7 +50,7 @@ describe('the checks of output schemas', () => {
     });
   }
 
-  it('refuse a schema that says nothing, with the reason', async () => {
+  it('the checks of output schemas refuse a schema that says nothing, with the reason', async () => {
     const cases: [schema: object, reason: RegExp][] = [
       [{ type: 'object', properties: { a: { type: 'text' } } }, /\/properties\/a\/type must be equal to one of/],
       [{ type: 'object', required: 'a' }, /\/required must be array/],
@@ -84,7 +84,7 @@ describe('the checks of output schemas', () => {
     ]);
   });
 
-  it('follow references to anchors, dynamic ones too', async () => {
+  it('the checks of output schemas follow references to anchors, dynamic ones too', async () => {
     const tree = {
       ...{ type: 'object', $dynamicAnchor: 'node', required: ['id'] },
       properties: { id: { $ref: '#id' }, children: { type: 'array', items: { $dynamicRef: '#node' } } },

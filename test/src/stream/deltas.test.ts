@@ -85,7 +85,7 @@ describe('deltas', () => {
       .filter(({ turnId }) => turnId === turn.id);
   };
 
-  it('of many streams are stored by one statement, one row for each stream', async () => {
+  it('deltas of many streams are stored by one statement, one row for each stream', async () => {
     const store = new DeltaStore(db, notifier, log);
     const turns = await Promise.all(Array.from({ length: 5 }, running));
     const writers = await Promise.all(turns.map((turn) => open(turn, store)));
@@ -138,7 +138,7 @@ describe('deltas', () => {
     }
   });
 
-  it('that are ready together share a notification on the channel of their session, of less than 8,000 bytes', async () => {
+  it('deltas that are ready together share a notification on the channel of their session, of less than 8,000 bytes', async () => {
     const turn = await running();
     const writer = await open(turn);
     const contents = ['a', 'b', '\u0001'.repeat(1200), '👋'.repeat(1200), 'c', 'd'];
@@ -179,7 +179,7 @@ describe('deltas', () => {
     expect(count).to.equal(15_001);
   });
 
-  it('and the events of a turn are read without those of other turns', async () => {
+  it('deltas and the events of a turn are read without those of other turns', async () => {
     const turn = await running();
     const [another] = (await insertSessions(db, projectId, 1)) as [string];
     await insertEndedTurns(db, another, { count: 300, results: 10 });
@@ -346,7 +346,7 @@ describe('deltas', () => {
     const letAMinutePass = (): Promise<unknown> =>
       db.query(`COMMENT ON TABLE ${OLD} IS '${new Date(Date.now() - 61_000).toISOString()}'`);
 
-    it('are stored although no worker has created the partition', async () => {
+    it('deltas in partitions are stored although no worker has created the partition', async () => {
       for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
       const turn = await running();
       const writer = await open(turn);
@@ -356,13 +356,13 @@ describe('deltas', () => {
       expect(await partitions()).to.have.length(4);
     });
 
-    it('are created once by parallel calls', async () => {
+    it('deltas in partitions are created once by parallel calls', async () => {
       for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
       const created = await Promise.all([1, 2, 3].map(() => createPartitions(db)));
       expect(created.toSorted()).to.deep.equal([0, 0, 4]);
     });
 
-    it('are dropped when these are over; those of open turns stay', async () => {
+    it('deltas in partitions are dropped when these are over; those of open turns stay', async () => {
       const [ended, living] = [await running(), await running()];
       for (const turn of [ended, living]) {
         const writer = await open(turn);
@@ -387,7 +387,7 @@ describe('deltas', () => {
       expect(await partitions()).not.to.include(OLD);
     });
 
-    it('are moved for each of many open turns', async () => {
+    it('deltas in partitions are moved for each of many open turns', async () => {
       await oldPartition();
       const ids = Array.from({ length: 120 }, (_, n) => `turn_many_${n}`);
       await db.query(
@@ -408,7 +408,7 @@ describe('deltas', () => {
       expect(await dropOldPartitions(db)).to.equal(1);
     });
 
-    it('are dropped without making a stream wait, even while a backup reads them, and by the next round if interrupted', async () => {
+    it('deltas in partitions are dropped without making a stream wait, even while a backup reads them, and by the next round if interrupted', async () => {
       await oldPartition();
       await dropOldPartitions(db);
       await letAMinutePass();

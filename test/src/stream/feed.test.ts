@@ -103,7 +103,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     expect(to.at).to.deep.equal([turn, position + 1, 0, 0]);
   });
 
-  it('lose nothing that is notified between joining and the end of the statement that opens a stream', async () => {
+  it('the readers of a process after its LISTEN connection was lost lose nothing that is notified between joining and the end of the statement that opens a stream', async () => {
     const [id] = (await insertSessions(db, projectId, 1)) as [string];
     const reader = feed.join(id, noop);
     const { id: turnId } = await begin(id);
@@ -135,7 +135,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     feed.leave(reader, noop);
   });
 
-  it('ask with one statement for all sessions, and read those that go on', async () => {
+  it('the readers of a process after its LISTEN connection was lost ask with one statement for all sessions, and read those that go on', async () => {
     const sessions = (await insertSessions(db, projectId, 3)) as [string, string, string];
     const joined = await Promise.all(
       sessions.map(async (id) => {

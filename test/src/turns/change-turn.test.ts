@@ -103,7 +103,7 @@ describe('a change of a turn', () => {
   });
 
   for (const isCommitted of [true, false]) {
-    it(`that is in doubt may be repeated: a step with events and one without, ${isCommitted ? 'committed' : 'not committed'} the first time`, async () => {
+    it(`a change of a turn that is in doubt may be repeated: a step with events and one without, ${isCommitted ? 'committed' : 'not committed'} the first time`, async () => {
       for (const [name, output] of [
         ['list_files', null],
         ['give_output', { results: new Map([[0, { text: 'Wrong.', isError: true }]]), mustRepair: true, end: null }],

@@ -179,7 +179,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
     for (const turn of ledger.turns) turn.date = days.get(turn.turn)!;
   }
 
-  it('are those of a second calculation in each terminal event', async () => {
+  it(`the costs of ${TURNS} random turns are those of a second calculation in each terminal event`, async () => {
     const ends = await db.query<{ turn_id: string; data: { usage_details: { cost: unknown } | null } }[]>(
       `SELECT turn_id, data FROM events WHERE type LIKE 'turn.%'`,
     );
@@ -191,7 +191,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
     }
   });
 
-  it('are those of a second calculation in each session', async () => {
+  it(`the costs of ${TURNS} random turns are those of a second calculation in each session`, async () => {
     const expected = ledger.costsOfSessions();
     for (const { id } of ledger.sessions) {
       expect((await findSession(db, projectId, id))!.cost, id).to.deep.equal(expected.get(id));
@@ -199,7 +199,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
   });
 
   for (const grouping of ['day', 'model', 'session', { metadata: 'team' }] as UsageGrouping[]) {
-    it(`add up by ${JSON.stringify(grouping)}`, async () => {
+    it(`the costs of ${TURNS} random turns add up by ${JSON.stringify(grouping)}`, async () => {
       const from = new Date(Date.now() - 30 * 24 * 3600 * 1000).toISOString();
       const window = { from, to: new Date(Date.now() + 60_000).toISOString() };
       const found: UsageGroup[] = [];

@@ -27,7 +27,7 @@ function sourcesOf(folder: string): string[] {
 }
 
 describe('turns and events', () => {
-  it('are written in these files alone', () => {
+  it('turns and events are written in these files alone', () => {
     const found: Record<string, string[]> = {};
     for (const file of FOLDERS.flatMap(sourcesOf)) {
       const writes = [...readFileSync(file, 'utf8').matchAll(WRITE)].map(([, verb, table]) => `${verb} ${table}`);
@@ -36,7 +36,7 @@ describe('turns and events', () => {
     expect(found).to.deep.equal(WRITERS);
   });
 
-  it('have one definition of the open states', () => {
+  it('turns and events have one definition of the open states', () => {
     const copies = FOLDERS.flatMap(sourcesOf).filter((file) =>
       /'queued'[^;]{0,40}'running'|'running'[^;]{0,40}'queued'/.test(readFileSync(file, 'utf8')),
     );
@@ -81,12 +81,12 @@ function usesUnderLocks(file: string, text: string): string[] {
 }
 
 describe('work under the lock of a turn', () => {
-  it('uses its transaction alone: another connection of a full pool would never come, and the lock would wait for it', () => {
+  it('work under the lock of a turn uses its transaction alone: another connection of a full pool would never come, and the lock would wait for it', () => {
     const found = FOLDERS.flatMap(sourcesOf).flatMap((file) => usesUnderLocks(file, readFileSync(file, 'utf8')));
     expect(found).to.deep.equal([]);
   });
 
-  it('is found where it uses the pool, or waits for something else', () => {
+  it('work under the lock of a turn is found where it uses the pool, or waits for something else', () => {
     const wrong = `
       await changeTurn(deps, id, ifOpen, async (turn, tx) => {
         await load(deps.db, id);

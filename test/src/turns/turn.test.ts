@@ -56,14 +56,14 @@ describe('the time of a turn', () => {
     expect(timing(ROW, facts({}), at(11)).runningMs).to.equal(0);
   });
 
-  it('of model calls lasts until the end of each, of a call whose process died until the next one begins', () => {
+  it('the time of a turn of model calls lasts until the end of each, of a call whose process died until the next one begins', () => {
     expect(phases({ modelCalls: [modelCall(1, 3), modelCall(5, 6)] }, 9).model_ms).to.equal(3000);
     expect(phases({ modelCalls: [modelCall(1, null), modelCall(5, 6)] }, 9).model_ms).to.equal(5000);
     expect(phases({ modelCalls: [modelCall(1, 3), modelCall(5, null)] }, 9).model_ms).to.equal(6000);
     expect(phases({ modelCalls: [modelCall(1, 8), modelCall(5, 6)] }, 9).model_ms, 'a late end').to.equal(5000);
   });
 
-  it('of tools counts the time of parallel calls once', () => {
+  it('the time of a turn of tools counts the time of parallel calls once', () => {
     const toolCalls = [toolCall(0, 2, 5), toolCall(1, 3, 7), toolCall(2, 8, null)];
     expect(phases({ toolCalls }, 10)).to.deep.equal({ ...NEVER, tools_ms: 7000, runningMs: 9000 });
   });
@@ -83,14 +83,14 @@ describe('the time of a turn', () => {
     expect(phases(of, 10)).to.deep.equal({ ...NEVER, tools_ms: 4000, runningMs: 9000 });
   });
 
-  it('of a call stands still while a question of its server is open', () => {
+  it('the time of a turn of a call stands still while a question of its server is open', () => {
     const of = { toolCalls: [toolCall(0, 2, 9)], waits: [wait(0, 3, 5, true), wait(0, 4, 6, true)] };
     expect(phases(of, 10)).to.deep.equal({ model_ms: null, tools_ms: 4000, waiting_ms: 3000, runningMs: 6000 });
     const other = { toolCalls: [toolCall(0, 2, 9), toolCall(1, 3, 4)], waits: of.waits };
     expect(phases(other, 10)).to.deep.equal({ model_ms: null, tools_ms: 5000, waiting_ms: 2000, runningMs: 7000 });
   });
 
-  it('of a task counts as the time of a tool, and not against the limit of the turn', () => {
+  it('the time of a turn of a task counts as the time of a tool, and not against the limit of the turn', () => {
     const of = { toolCalls: [toolCall(0, 2, 9, 3)], waits: [wait(0, 4, 6, true)] };
     expect(phases(of, 10)).to.deep.equal({ model_ms: null, tools_ms: 5000, waiting_ms: 2000, runningMs: 3000 });
   });
@@ -102,7 +102,7 @@ describe('the time of a turn', () => {
 });
 
 describe('what a turn has spent', () => {
-  it('is the sum of its calls, failed ones included, by model', () => {
+  it('what a turn has spent is the sum of its calls, failed ones included, by model', () => {
     const calls = [
       modelCall(1, 2),
       modelCall(2, null, { usage: null, cost: '0' }),
@@ -121,7 +121,7 @@ describe('what a turn has spent', () => {
     ]);
   });
 
-  it('has no cost if a call had no price, or one in another currency, and keeps the cost of the others', () => {
+  it('what a turn has spent has no cost if a call had no price, or one in another currency, and keeps the cost of the others', () => {
     for (const other of [
       { cost: null, currency: null },
       { cost: '7', currency: 'USD' },
@@ -225,7 +225,7 @@ describe('a turn', () => {
     expect(types(turn)).to.deep.equal(['turn.cancelled']);
   });
 
-  it('that never ran has no usage, unless its work has begun', () => {
+  it('a turn that never ran has no usage, unless its work has begun', () => {
     const cancelled = { kind: 'cancelled' } as const;
     expect(turnAt(4, ROW).end(cancelled, facts({}))).to.deep.include({ usage: null, usage_details: null });
     const begun = turnAt(4, ROW).end(cancelled, facts({}), { hasBegun: true });

@@ -50,7 +50,7 @@ describe('calling a tool of an MCP server', () => {
   };
 
   for (const mode of ['sessions', 'stateless', 'json'] as const) {
-    it(`passes input and key on and brings the answer (${mode})`, async () => {
+    it(`calling a tool of an MCP server passes input and key on and brings the answer (${mode})`, async () => {
       const echo: TestTool = { name: 'echo', run: ({ arguments: input }) => JSON.stringify(input) };
       const { server, calls, row } = await start([echo], { [mode]: true });
       const input = { text: 'ü🔧', nested: [{ a: null }] };
@@ -61,7 +61,7 @@ describe('calling a tool of an MCP server', () => {
     });
   }
 
-  it('passes on tool errors and protocol errors', async () => {
+  it('calling a tool of an MCP server passes on tool errors and protocol errors', async () => {
     const { calls, row } = await start([
       { name: 'failing', run: () => ({ content: [{ type: 'text', text: 'no such city' }], isError: true }) },
       { name: 'throwing', run: () => Promise.reject(new Error('broken inside')) },
@@ -76,7 +76,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   for (const mode of ['sessions', 'json'] as const) {
-    it(`passes on an error of the server's own with the code that the SDK uses for a closed connection (${mode})`, async () => {
+    it(`calling a tool of an MCP server passes on an error of the server's own with the code that the SDK uses for a closed connection (${mode})`, async () => {
       const refuse = (): Promise<never> => Promise.reject(new McpError(-32000, 'the quota is used up'));
       const { calls, row } = await start([{ name: 'a', run: refuse }], { [mode]: true });
       const result = await calls.call(row, 'a');
@@ -85,7 +85,7 @@ describe('calling a tool of an MCP server', () => {
     });
   }
 
-  it('runs calls of one server side by side on one connection', async () => {
+  it('calling a tool of an MCP server runs calls of one server side by side on one connection', async () => {
     let running = 0;
     const together = async (): Promise<string> => {
       running += 1;
@@ -98,7 +98,7 @@ describe('calling a tool of an MCP server', () => {
     expect(received(server, 'initialize')).to.equal(1);
   });
 
-  it('reports progress', async () => {
+  it('calling a tool of an MCP server reports progress', async () => {
     const { calls, row } = await start([
       {
         name: 'slow',
@@ -114,7 +114,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   for (const mode of ['sessions', 'json'] as const) {
-    it(`sends a cancel to the server at once and leaves nothing open (${mode})`, async () => {
+    it(`calling a tool of an MCP server sends a cancel to the server at once and leaves nothing open (${mode})`, async () => {
       const { server, calls, row } = await start([{ name: 'hang', run: never }, { name: 'a' }], { [mode]: true });
       const cancel = new AbortController();
       const call = calls.call(row, 'hang', {}, { signal: cancel.signal });
@@ -130,7 +130,7 @@ describe('calling a tool of an MCP server', () => {
     });
   }
 
-  it('sends no cancel for a call that has ended', async () => {
+  it('calling a tool of an MCP server sends no cancel for a call that has ended', async () => {
     const { server, calls, row } = await start([{ name: 'a' }]);
     const cancel = new AbortController();
     await calls.call(row, 'a', {}, { signal: cancel.signal });
@@ -150,7 +150,7 @@ describe('calling a tool of an MCP server', () => {
     });
   }
 
-  it('does so once only', async () => {
+  it('calling a tool of an MCP server does so once only', async () => {
     const { server, calls, row } = await start([{ name: 'a' }]);
     onCall(server, (_, res) => res.writeHead(404).end());
     const result = await calls.call(row, 'a');
@@ -158,7 +158,7 @@ describe('calling a tool of an MCP server', () => {
     expect(received(server, 'tools/call')).to.equal(2);
   });
 
-  it('does not treat a 400 as a lost session if the session still works', async () => {
+  it('calling a tool of an MCP server does not treat a 400 as a lost session if the session still works', async () => {
     const { server, calls, row } = await start([{ name: 'a' }]);
     onCall(server, (_, res) => res.writeHead(400).end());
     const result = await calls.call(row, 'a');
@@ -171,7 +171,7 @@ describe('calling a tool of an MCP server', () => {
     const breakCalls = (server: TestMcpServer, count: number): void =>
       onCall(server, (req) => req.socket.destroy(), count);
 
-    it('retries once only, and then reports an unknown outcome', async () => {
+    it('calling a tool of an MCP server when the server closes the connection as the request arrives retries once only, and then reports an unknown outcome', async () => {
       const { server, calls, row } = await start([{ name: 'look' }]);
       breakCalls(server, 2);
       const result = await calls.call(row, 'look', {}, { repeatable: true });
@@ -179,14 +179,14 @@ describe('calling a tool of an MCP server', () => {
       expect(received(server, 'tools/call')).to.equal(2);
     });
 
-    it('reports an unknown outcome if the server is down at the retry', async () => {
+    it('calling a tool of an MCP server when the server closes the connection as the request arrives reports an unknown outcome if the server is down at the retry', async () => {
       const { server, calls, row } = await start([{ name: 'look' }]);
       onCall(server, () => server.kill());
       const result = await calls.call(row, 'look', {}, { repeatable: true });
       expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
     });
 
-    it('sends no other call again', async () => {
+    it('calling a tool of an MCP server when the server closes the connection as the request arrives sends no other call again', async () => {
       const { server, calls, row } = await start([{ name: 'buy' }]);
       await calls.call(row, 'buy');
       breakCalls(server, 1);
@@ -196,14 +196,14 @@ describe('calling a tool of an MCP server', () => {
     });
   });
 
-  it('reports an unknown outcome if an earlier attempt may have been carried out', async () => {
+  it('calling a tool of an MCP server reports an unknown outcome if an earlier attempt may have been carried out', async () => {
     const { server, calls, row } = await start([{ name: 'look' }]);
     await server.close();
     const result = await calls.call(row, 'look', {}, { repeatable: true, wasSent: true });
     expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
   });
 
-  it('reports an unknown outcome for invalid answers and for 5xx', async () => {
+  it('calling a tool of an MCP server reports an unknown outcome for invalid answers and for 5xx', async () => {
     for (const [status, type] of [
       [200, 'text/html'],
       [200, 'application/json'],
@@ -239,7 +239,7 @@ describe('calling a tool of an MCP server', () => {
       .and.not.to.include(SECRET);
   });
 
-  it('resumes a stream that the server closes', async () => {
+  it('calling a tool of an MCP server resumes a stream that the server closes', async () => {
     const { server, calls, row } = await start([{ name: 'a' }]);
     server.options.gateway = (req, res, body) => {
       const sse = { 'content-type': 'text/event-stream' };
@@ -259,7 +259,7 @@ describe('calling a tool of an MCP server', () => {
     expect(server.calls).to.have.length(1);
   });
 
-  it('is not kept busy by a server that floods it with requests and reconnections', async () => {
+  it('calling a tool of an MCP server is not kept busy by a server that floods it with requests and reconnections', async () => {
     const { server, calls, row } = await start([{ name: 'a' }]);
     const ping = `data: {"jsonrpc":"2.0","id":1,"method":"ping"}\n\n`;
     let replies = 0;
@@ -286,7 +286,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   describe('connections', () => {
-    it('close when idle, and end the MCP session', async () => {
+    it('calling a tool of an MCP server: connections close when idle, and end the MCP session', async () => {
       const { server, calls, row } = await start([{ name: 'a' }], {}, { idleMs: 50 });
       await calls.call(row, 'a');
       expect(calls.mcp.size).to.equal(1);
@@ -294,14 +294,14 @@ describe('calling a tool of an MCP server', () => {
       expect(calls.mcp.size).to.equal(0);
     });
 
-    it('are not shared between credentials', async () => {
+    it('calling a tool of an MCP server: connections are not shared between credentials', async () => {
       const { server, calls, row } = await start([{ name: 'a' }]);
       await calls.call(row, 'a');
       await calls.call(calls.row('s', server.url, { credential_version: 2 }), 'a');
       expect(received(server, 'initialize')).to.equal(2);
     });
 
-    it('are checked before a turn uses them, and replaced if lost', async () => {
+    it('calling a tool of an MCP server: connections are checked before a turn uses them, and replaced if lost', async () => {
       const { server, calls, row } = await start([{ name: 'a' }]);
       const { signal } = new AbortController();
       await calls.mcp.verify(row, signal);

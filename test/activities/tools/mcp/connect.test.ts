@@ -45,7 +45,7 @@ describe('connecting the MCP servers of a turn', () => {
   const shown = async (index: number): Promise<Record<string, string | null>> =>
     (await service.api('GET', `/v1/mcp-servers/${ids[index]}`)).body;
 
-  it('records when each was connected', async () => {
+  it('connecting the MCP servers of a turn records when each was connected', async () => {
     const before = await shown(0);
     expect(await connect()).to.deep.equal([null, null, null]);
     const after = await shown(0);
@@ -55,7 +55,7 @@ describe('connecting the MCP servers of a turn', () => {
     expect((await shown(0)).last_connected_at! > after.last_connected_at!, 'at every turn').to.equal(true);
   });
 
-  it('records why a connection failed, in parallel to the others, after at most 8 s', async () => {
+  it('connecting the MCP servers of a turn records why a connection failed, in parallel to the others, after at most 8 s', async () => {
     const before = [await shown(0), await shown(1)];
     await servers[0]!.kill();
     servers[1]!.options.gateway = () => true;
@@ -68,14 +68,14 @@ describe('connecting the MCP servers of a turn', () => {
     expect(await shown(1)).to.deep.equal({ ...before[1], last_connect_error: SILENT });
   });
 
-  it('clears the error with the next success', async () => {
+  it('connecting the MCP servers of a turn clears the error with the next success', async () => {
     await servers[0]!.restart();
     servers[1]!.options.gateway = undefined;
     expect(await connect()).to.deep.equal([null, null, null]);
     expect((await shown(0)).last_connect_error).to.equal(null);
   });
 
-  it('stops at once when the turn is cancelled, and records nothing', async () => {
+  it('connecting the MCP servers of a turn stops at once when the turn is cancelled, and records nothing', async () => {
     const cancel = new AbortController();
     const reason = new Error('cancelled');
     servers[0]!.options.gateway = () => {
@@ -91,7 +91,7 @@ describe('connecting the MCP servers of a turn', () => {
     servers[0]!.options.gateway = undefined;
   });
 
-  it('gives each connection of its own 8 s, however many of the project wait for their turn', async () => {
+  it('connecting the MCP servers of a turn gives each connection of its own 8 s, however many of the project wait for their turn', async () => {
     const [, , server] = await rows();
     servers[2]!.options.gateway = async (_req, _res, body) => {
       if (body.includes('"initialize"')) await new Promise((resolve) => setTimeout(resolve, 4500));

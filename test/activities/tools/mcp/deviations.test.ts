@@ -48,7 +48,7 @@ describe('MCP servers that deviate from the protocol', () => {
       [404, -32001],
       [404, -32600],
     ] as const) {
-      it(`which is the tool's answer (HTTP ${status}, ${code})`, async () => {
+      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the tool's answer (HTTP ${status}, ${code})`, async () => {
         const { server, calls, row } = await start();
         onCall(server, (id, res) => {
           res.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
@@ -64,7 +64,7 @@ describe('MCP servers that deviate from the protocol', () => {
     }
 
     for (const staysOpen of [false, true]) {
-      it(`which is the tool's answer as ${staysOpen ? 'a stream that stays open' : 'an event stream'}, too`, async () => {
+      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the tool's answer as ${staysOpen ? 'a stream that stays open' : 'an event stream'}, too`, async () => {
         const { server, calls, row } = await start();
         onCall(server, (id, res) => {
           res.writeHead(400, { 'content-type': 'text/event-stream' });
@@ -75,13 +75,13 @@ describe('MCP servers that deviate from the protocol', () => {
       });
     }
 
-    it("which is the tool's answer without a type, too", async () => {
+    it("MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the tool's answer without a type, too", async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => res.writeHead(400).end(rpcError(id, -32602, 'q is required')));
       expect(textOf(await calls.call(row, 'a'))).to.equal(answered('MCP error -32602: q is required'));
     });
 
-    it('which is the answer if it is about the new session, too', async () => {
+    it('MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the answer if it is about the new session, too', async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => {
         res.writeHead(404, { 'content-type': JSON_TYPE }).end(rpcError(id, -32000, 'Your session of the CRM is over'));
@@ -97,7 +97,7 @@ describe('MCP servers that deviate from the protocol', () => {
       [404, -32600, 'Session has been terminated'],
       [400, -32000, 'Bad Request: No valid session ID provided'],
     ] as const) {
-      it(`which opens a new session if it is about the session (HTTP ${status}, ${code})`, async () => {
+      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which opens a new session if it is about the session (HTTP ${status}, ${code})`, async () => {
         const { server, calls, row } = await start();
         await calls.call(row, 'a');
         let lost = '';
@@ -119,7 +119,7 @@ describe('MCP servers that deviate from the protocol', () => {
       ['no JSON', () => '<html>'],
       ['an error that is too long', (id: number) => rpcError(id, -32602, 'x'.repeat(70_000))],
     ] as const) {
-      it(`whose body is not used if it is ${what}`, async () => {
+      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status whose body is not used if it is ${what}`, async () => {
         const { server, calls, row } = await start();
         onCall(server, (id, res) => res.writeHead(400, { 'content-type': JSON_TYPE }).end(body(id)));
         const text = textOf(await calls.call(row, 'a'));
@@ -134,7 +134,7 @@ describe('MCP servers that deviate from the protocol', () => {
     ['a text alone', 'boom', 'MCP error -32603: boom'],
     ['a result that is null beside it', { code: 7, message: 'no' }, 'MCP error 7: no'],
   ] as const) {
-    it(`are read when an error has ${what}`, async () => {
+    it(`MCP servers that deviate from the protocol are read when an error has ${what}`, async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => {
         res.writeHead(200, { 'content-type': JSON_TYPE });
@@ -174,7 +174,7 @@ describe('MCP servers that deviate from the protocol', () => {
       ['202', accepted],
       ['an empty event stream', empty],
     ] as const) {
-      it(`after ${what}: it is the result`, async () => {
+      it(`MCP servers that deviate from the protocol send the result on their own stream after ${what}: it is the result`, async () => {
         const large = 'x'.repeat(200_000);
         const { calls, row } = await onOwnStream(post, (id, own) =>
           own.write(`data: ${resultJson(id, JSON.stringify({ content: [{ type: 'text', text: large }] }))}\n\n`),
@@ -182,12 +182,12 @@ describe('MCP servers that deviate from the protocol', () => {
         expect(await calls.call(row, 'a')).to.deep.equal({ content: [{ type: 'text', text: large }], isError: false });
       });
 
-      it(`after ${what}: an error is the answer, too`, async () => {
+      it(`MCP servers that deviate from the protocol send the result on their own stream after ${what}: an error is the answer, too`, async () => {
         const { calls, row } = await onOwnStream(post, (id, own) => own.write(`data: ${rpcError(id, 7, 'no')}\n\n`));
         expect(textOf(await calls.call(row, 'a'))).to.equal(answered('MCP error 7: no'));
       });
 
-      it(`after ${what}: without one the outcome is unknown`, async () => {
+      it(`MCP servers that deviate from the protocol send the result on their own stream after ${what}: without one the outcome is unknown`, async () => {
         const { calls, row } = await onOwnStream(post, (_, own) => own.end());
         const result = await calls.call(row, 'a');
         expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
@@ -218,7 +218,7 @@ describe('MCP servers that deviate from the protocol', () => {
       (id: number) => `${progress(5)}${progress(1)}${progress('x')}${sse(id)}`,
     ],
   ] as [string, Record<string, string>, (id: number) => string][]) {
-    it(`are understood when they send ${what}`, async () => {
+    it(`MCP servers that deviate from the protocol are understood when they send ${what}`, async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => res.writeHead(200, headers).end(body(id)));
       expect(await calls.call(row, 'a')).to.deep.equal({ content: [{ type: 'text', text: 'fine' }], isError: false });
@@ -236,7 +236,7 @@ describe('MCP servers that deviate from the protocol', () => {
     ['a result that is null', 'null', '[The tool returned no content.]'],
     ['a result that is a text', '"fine"', 'fine'],
   ] as const) {
-    it(`are understood when a result has ${what}`, async () => {
+    it(`MCP servers that deviate from the protocol are understood when a result has ${what}`, async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => res.writeHead(200, { 'content-type': JSON_TYPE }).end(resultJson(id, result)));
       const answer = await calls.call(row, 'a');
@@ -245,7 +245,7 @@ describe('MCP servers that deviate from the protocol', () => {
   }
 
   for (const isError of ['"true"', '1'] as const) {
-    it(`are understood when isError is ${isError}`, async () => {
+    it(`MCP servers that deviate from the protocol are understood when isError is ${isError}`, async () => {
       const { server, calls, row } = await start();
       const result = `{"content":[{"type":"text","text":"no"}],"isError":${isError}}`;
       onCall(server, (id, res) => res.writeHead(200, { 'content-type': JSON_TYPE }).end(resultJson(id, result)));
@@ -254,7 +254,7 @@ describe('MCP servers that deviate from the protocol', () => {
   }
 
   for (const status of [400, 404, 405, 501, 500] as const) {
-    it(`are called when they refuse GET with ${status}`, async () => {
+    it(`MCP servers that deviate from the protocol are called when they refuse GET with ${status}`, async () => {
       const { server, calls, row } = await start();
       server.options.gateway = (req, res) => {
         if (req.method !== 'GET') return false;

@@ -43,7 +43,7 @@ for (const form of ['json', 'stream'] as const) {
     const call = (tool: string, overrides = {}): ReturnType<McpCalls['call']> =>
       calls.call(calls.row('s', server.url), tool, {}, overrides);
 
-    it('waits for its share of the budget, and a small one does not', async () => {
+    it(`a large answer of an MCP server (${form}) waits for its share of the budget, and a small one does not`, async () => {
       let alive = 0;
       const first = call('large');
       await eventually('the share is taken', () => budget.used > 0);
@@ -56,7 +56,7 @@ for (const form of ['json', 'stream'] as const) {
       expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
     });
 
-    it('gives its share back when the call is cancelled', async () => {
+    it(`a large answer of an MCP server (${form}) gives its share back when the call is cancelled`, async () => {
       const cancel = new AbortController();
       const first = call('large', { signal: cancel.signal }).catch((error: unknown) => error);
       await eventually('the share is taken', () => budget.used > 0);
@@ -67,7 +67,7 @@ for (const form of ['json', 'stream'] as const) {
       await eventually('nothing is held', () => budget.used === 0 && budget.waiting === 0);
     });
 
-    it('holds at most half of the budget for one project', async () => {
+    it(`a large answer of an MCP server (${form}) holds at most half of the budget for one project`, async () => {
       await calls.close();
       budget = new MemoryShare(BUDGET, BUDGET / 2);
       calls = mcpCalls({ hosts: [server.host], budget });
@@ -82,7 +82,7 @@ for (const form of ['json', 'stream'] as const) {
       for (const result of await Promise.all([...own, other])) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
     });
 
-    it('takes its share for many values, too', async () => {
+    it(`a large answer of an MCP server (${form}) takes its share for many values, too`, async () => {
       server.options.gateway = (_req, res, body) => {
         if (!body.includes('"large"')) return false;
         const { id } = JSON.parse(body) as { id: number };

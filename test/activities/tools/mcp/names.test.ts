@@ -24,7 +24,7 @@ describe('the tools of MCP servers in model requests', () => {
     expect(names).to.deep.equal(['a', 'c']);
   });
 
-  it('carry what a call needs', () => {
+  it('the tools of MCP servers in model requests carry what a call needs', () => {
     expect(mcpToolsOf([source('s', ['a'])])).to.deep.equal([
       {
         name: 'mcp__s__a',

@@ -53,7 +53,7 @@ describe('results of MCP tools', () => {
     ['image/webp', WEBP],
     ['image/jpeg', JPEG],
   ] as const) {
-    it(`store ${mime} and refer to it`, async () => {
+    it(`results of MCP tools store ${mime} and refer to it`, async () => {
       const { content } = await resultOf({
         content: [
           { type: 'text', text: 'see' },
@@ -277,7 +277,7 @@ describe('results of MCP tools', () => {
     expect(textOf(result)).to.equal('[resource demo://a]\nline\nline');
   });
 
-  it('add the structured result unless a text already is it', async () => {
+  it('results of MCP tools add the structured result unless a text already is it', async () => {
     const structuredContent = { temperature: 22.5, tags: ['a'] };
     const alone = await resultOf({ content: [], structuredContent });
     expect(JSON.parse(textOf(alone))).to.deep.equal(structuredContent);

@@ -139,7 +139,7 @@ describe('MCP servers in turns', () => {
     expect(server.calls).to.deep.equal([]);
   });
 
-  it('follow renames, probes and deletions from the next turn on', async () => {
+  it('MCP servers in turns follow renames, probes and deletions from the next turn on', async () => {
     const { id, name, server } = await register([{ name: 'a' }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     const path = `/v1/mcp-servers/${id}`;
@@ -206,7 +206,7 @@ describe('MCP servers in turns', () => {
     expect(after.some(({ type }) => type === 'agent.mcp_error')).to.equal(false);
   });
 
-  it('store each version of the tools once, and no version that nothing uses', async () => {
+  it('MCP servers in turns store each version of the tools once, and no version that nothing uses', async () => {
     const { id, server } = await register([{ name: 'a' }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     const versions = async (): Promise<number> => {
