@@ -64,7 +64,11 @@ export function callDirectly(
     send: async (callTool, state) => {
       if (onQuestion !== undefined) {
         const own = await mcp.openOwn(server, signal, onQuestion);
-        return callTool(own).finally(() => own.close());
+        try {
+          return await callTool(own);
+        } finally {
+          await own.close();
+        }
       }
       const answer = await mcp.use(server, signal, async (connection, retire) => {
         try {
