@@ -1,3 +1,4 @@
+// @ts-check
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,7 +27,7 @@ export async function acquireLock(path, role, onBusy = createReport()) {
           if (readLock(path)?.text === mine) rmSync(path, { force: true });
         };
       } catch (error) {
-        if (error.code !== 'EEXIST') throw error;
+        if (codeOf(error) !== 'EEXIST') throw error;
       }
       const holder = readLock(path);
       if (holder?.alive) {
@@ -41,6 +42,7 @@ export async function acquireLock(path, role, onBusy = createReport()) {
   }
 }
 
+/** @returns {(holder: { pid: number, role: string }) => void} */
 function createReport() {
   let isReported = false;
   return ({ pid, role }) => {
@@ -59,12 +61,16 @@ export function lockHolder(path) {
   return holder?.alive ? { pid: holder.pid, role: holder.role } : null;
 }
 
+/**
+ * @param {string} path
+ * @returns {{ text: string, pid: number, role: string, alive: boolean } | null}
+ */
 function readLock(path) {
   let text;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if (error.code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
   try {
@@ -75,15 +81,24 @@ function readLock(path) {
   }
 }
 
-/** Two processes may break the same stale lock. A process that moved a fresh lock aside by accident restores it. */
+/**
+ * Two processes may break the same stale lock. A process that moved a fresh lock aside by accident restores it.
+ * @param {string} path
+ * @param {string} staleText
+ */
 function breakStale(path, staleText) {
   const aside = `${path}.${process.pid}.stale`;
   try {
     renameSync(path, aside);
   } catch (error) {
-    if (error.code === 'ENOENT') return;
+    if (codeOf(error) === 'ENOENT') return;
     throw error;
   }
   if (readFileSync(aside, 'utf8') !== staleText) linkSync(aside, path);
   rmSync(aside, { force: true });
+}
+
+/** @param {unknown} error */
+function codeOf(error) {
+  return /** @type {NodeJS.ErrnoException} */ (error).code;
 }

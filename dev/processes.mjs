@@ -1,6 +1,9 @@
+// @ts-check
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+
+/** @typedef {{ pid: number, started: string | null, signal: NodeJS.Signals }} ServerRecord */
 
 const TIMEOUT_MS = 5_000;
 const POLL_MS = 20;
@@ -16,7 +19,7 @@ export function processIdentity(pid) {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return fields[0] === 'Z' || fields[0] === 'X' ? null : fields[19];
+      return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
     } catch {
       return null;
     }
@@ -31,7 +34,7 @@ export function processIdentity(pid) {
 /**
  * Ends a server whose starter is gone: with its signal, and with SIGKILL if it still runs after five seconds. A later process
  * with the same id is left alone.
- * @param {{ pid: number, started: string | null, signal: NodeJS.Signals }} server
+ * @param {ServerRecord} server
  */
 export async function endProcess({ pid, started, signal }) {
   const isRunning = () => started !== null && processIdentity(pid) === started;

@@ -1,3 +1,4 @@
+// @ts-check
 import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 
@@ -33,10 +34,16 @@ export async function step(title, work) {
   }
 }
 
+/** @type {Set<import('node:child_process').ChildProcess>} */
 const running = new Set();
 
 /** A command of the set-up that failed; `output` is what it printed. */
 export class CommandError extends Error {
+  /**
+   * @param {string} command
+   * @param {string | number} reason
+   * @param {string} output
+   */
   constructor(command, reason, output) {
     super(`${command} failed (${reason})${output === '' ? '' : `:\n${output}`}`);
     this.name = 'CommandError';
@@ -49,6 +56,7 @@ export class CommandError extends Error {
  * @param {string} command
  * @param {string[]} args
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, timeoutMs?: number, priority?: number }} [options]
+ * @returns {Promise<string>}
  * @throws {CommandError} when it cannot be run or its exit code is not 0
  */
 export function run(command, args, { cwd, env, timeoutMs, priority } = {}) {
@@ -56,12 +64,13 @@ export function run(command, args, { cwd, env, timeoutMs, priority } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env, timeout: timeoutMs, stdio: ['ignore', 'pipe', 'pipe'] });
     if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority);
+    /** @type {Buffer[]} */
     const chunks = [];
     const printed = () => Buffer.concat(chunks).toString('utf8').trimEnd();
     running.add(child);
     child.stdout.on('data', (chunk) => chunks.push(chunk));
     child.stderr.on('data', (chunk) => chunks.push(chunk));
-    child.on('error', (error) => {
+    child.on('error', (/** @type {NodeJS.ErrnoException} */ error) => {
       running.delete(child);
       reject(new CommandError(name, error.code ?? error.message, printed()));
     });

@@ -1,3 +1,4 @@
+// @ts-check
 import { createHash } from 'node:crypto';
 import {
   accessSync,
@@ -20,7 +21,10 @@ import { run, step } from '../dev/progress.mjs';
 export const TEMPORAL_VERSION = '1.5.1';
 /** The version of its server. A CLI built from source has no version of its own, but always the server's. */
 const SERVER_VERSION = '1.29.1';
-/** SHA-256 of the official archives. */
+/**
+ * SHA-256 of the official archives.
+ * @type {Record<string, readonly [string, string]>}
+ */
 const ARCHIVES = {
   'linux-x64': ['linux_amd64', 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d'],
   'linux-arm64': ['linux_arm64', 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5'],
@@ -60,22 +64,29 @@ export async function temporalCli() {
   return cached;
 }
 
-/** A binary gets its final name only after it has printed its version, so a file with that name is complete. */
+/**
+ * A binary gets its final name only after it has printed its version, so a file with that name is complete.
+ * @param {string} home
+ * @param {string} cached
+ */
 async function obtain(home, cached) {
   const work = mkdtempSync(join(home, 'new-'));
+  /** @type {string[]} */
   const reasons = [];
+  /** @type {[string, (work: string) => Promise<string>][]} */
+  const ways = [
+    [`Downloading the Temporal server ${TEMPORAL_VERSION}`, download],
+    [`Building the Temporal server ${TEMPORAL_VERSION} with Go (once, about 3 minutes)`, build],
+  ];
   try {
-    for (const [title, get] of [
-      [`Downloading the Temporal server ${TEMPORAL_VERSION}`, download],
-      [`Building the Temporal server ${TEMPORAL_VERSION} with Go (once, about 3 minutes)`, build],
-    ]) {
+    for (const [title, get] of ways) {
       try {
         const binary = await step(title, () => get(work));
         if (!(await isRecentEnough(binary))) throw new Error('the binary does not answer with the expected version');
         renameSync(binary, cached);
         return;
       } catch (error) {
-        reasons.push(`${title}: ${error.message}`);
+        reasons.push(`${title}: ${/** @type {Error} */ (error).message}`);
       }
     }
   } finally {
@@ -93,6 +104,7 @@ async function obtain(home, cached) {
   );
 }
 
+/** @param {string} work */
 async function download(work) {
   const archive = ARCHIVES[`${process.platform}-${process.arch}`];
   if (archive === undefined) throw new Error(`there is no archive for ${process.platform} ${process.arch}`);
@@ -106,12 +118,12 @@ async function download(work) {
   );
   try {
     const response = await fetch(url, { signal: abort.signal });
-    if (!response.ok) throw new Error(`status ${response.status}`);
+    if (!response.ok || response.body === null) throw new Error(`status ${response.status}`);
     clearTimeout(timer);
     timer = setTimeout(() => abort.abort(new Error('it takes too long')), DOWNLOAD_TIMEOUT_MS);
     const hash = createHash('sha256');
     await pipeline(
-      Readable.fromWeb(response.body),
+      Readable.fromWeb(/** @type {any} */ (response.body)),
       async function* hashing(chunks) {
         for await (const chunk of chunks) {
           hash.update(chunk);
@@ -123,7 +135,8 @@ async function download(work) {
     const found = hash.digest('hex');
     if (found !== checksum) throw new Error(`the checksum is ${found}, expected ${checksum}`);
   } catch (error) {
-    throw new Error(`${url}: ${error.cause?.message ?? error.message}`, { cause: error });
+    const { message, cause } = /** @type {Error & { cause?: Error }} */ (error);
+    throw new Error(`${url}: ${cause?.message ?? message}`, { cause: error });
   } finally {
     clearTimeout(timer);
   }
@@ -131,9 +144,11 @@ async function download(work) {
   return join(work, 'temporal');
 }
 
+/** @param {string} work */
 async function build(work) {
   if (findOnPath('go') === null) throw new Error('there is no `go` command');
   // GOWORK, GOOS and GOARCH of a developer's shell would redirect or refuse the installation.
+  /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, GOBIN: work, GOWORK: 'off' };
   delete env.GOOS;
   delete env.GOARCH;
@@ -145,6 +160,7 @@ async function build(work) {
   return join(work, 'temporal');
 }
 
+/** @param {string} binary */
 async function isRecentEnough(binary) {
   let answer;
   try {
@@ -154,13 +170,18 @@ async function isRecentEnough(binary) {
   }
   const [, cli, server] = /version (\d+\.\d+\.\d+)\S* \(Server (\d+\.\d+\.\d+)/.exec(answer) ?? [];
   if (cli === undefined) return false;
-  return atLeast(cli, TEMPORAL_VERSION) || (cli === '0.0.0' && atLeast(server, SERVER_VERSION));
+  return atLeast(cli, TEMPORAL_VERSION) || (cli === '0.0.0' && atLeast(server ?? '', SERVER_VERSION));
 }
 
+/**
+ * @param {string} version
+ * @param {string} minimum
+ */
 function atLeast(version, minimum) {
   return version.localeCompare(minimum, 'en', { numeric: true }) >= 0;
 }
 
+/** @param {string} name */
 function findOnPath(name) {
   for (const folder of (process.env.PATH ?? '').split(delimiter).filter(Boolean)) {
     const path = join(folder, name);

@@ -1,2 +1,0 @@
-export const EMULATOR: string;
-export function buildEmulator(): Promise<void>;
