@@ -147,17 +147,23 @@ export async function slowModel(model: ScriptedModel, side: Side, turns: number)
 export async function manyWatchers(model: ScriptedModel, side: Side, count: number): Promise<Figures> {
   const sessionId = await side.session();
   const streams = await Promise.all(Array.from({ length: count }, () => side.stream(sessionId)));
-  const watch = async (): Promise<number[]> => {
-    await side.send(sessionId, `count ${TOKENS} for ${sessionId}`);
-    await Promise.all(streams.map((stream) => stream.until((frame) => side.isEnd!(frame))));
-    const { sentAt } = model.requests.find(({ userText }) => userText.includes(sessionId))!;
-    return streams.flatMap((stream) => arrivals(side, stream).map((time, token) => time - sentAt[token]!));
-  };
-  const { result, each } = await cpuOf(side, watch, ({ length }) => length);
+  await side.send(sessionId, `count ${LONG_TOKENS} for ${sessionId}`);
+  await Promise.all(streams.map((stream) => stream.until((frame) => side.isDelta(frame))));
+  const from = sampleCpu(side);
+  await Promise.race(streams.map((stream) => stream.until((frame) => side.isEnd!(frame))));
+  const to = sampleCpu(side);
+  await Promise.all(streams.map((stream) => stream.until((frame) => side.isEnd!(frame))));
+  const { sentAt } = model.requests.find(({ userText }) => userText.includes(sessionId))!;
+  const arrived = streams.map((stream) => arrivals(side, stream));
   model.requests.length = 0;
+  const lags = arrived.flatMap((times) => times.map((time, token) => time - sentAt[token]!));
+  const own = cpuPerToken(from, to, arrived.flat());
   return {
-    [`own CPU per token and watcher, ${count} watchers`]: each('service'),
-    [`lag, ${count} watchers, p95`]: quantile(result, 0.95),
+    ...(own !== null && { [`own CPU per token and watcher, ${count} watchers`]: own.service }),
+    [`lag, ${count} watchers, p50`]: quantile(lags, 0.5),
+    [`lag, ${count} watchers, p95`]: quantile(lags, 0.95),
+    [`tokens in a write, ${count} watchers`]:
+      lags.length / arrived.reduce((sum, times) => sum + new Set(times).size, 0),
   };
 }
 
