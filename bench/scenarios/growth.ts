@@ -11,7 +11,7 @@ import { scenario } from '../scenario.js';
 import { row } from '../table.js';
 
 const FEW_TURNS = 20_000;
-const TURNS_PER_SESSION = 10;
+export const TURNS_PER_SESSION = 10;
 const SAMPLES = 300;
 const BATCH = 200_000;
 const PURGED_SESSIONS = 1000;
@@ -80,12 +80,12 @@ async function fill(client: pg.Client, projectId: string, from: number, to: numb
   await client.query('SET session_replication_role = origin');
 }
 
-async function fillInBatches(client: pg.Client, projectId: string, from: number, to: number): Promise<void> {
+export async function fillInBatches(client: pg.Client, projectId: string, from: number, to: number): Promise<void> {
   for (let next = from; next < to; next += BATCH) await fill(client, projectId, next, Math.min(next + BATCH, to));
 }
 
 /** Drops what slows the filling down; the function that it returns builds it again. */
-async function dropIndexes(admin: pg.Client): Promise<() => Promise<void>> {
+export async function dropIndexes(admin: pg.Client): Promise<() => Promise<void>> {
   const { rows: constraints } = await admin.query<{ name: string; relation: string; definition: string }>(
     `SELECT conname AS name, conrelid::regclass AS relation, pg_get_constraintdef(oid) AS definition FROM pg_constraint
      WHERE conrelid IN ('turns'::regclass, 'events'::regclass) AND contype = 'u'`,
