@@ -48,9 +48,12 @@ export const KINDS: Record<string, Kind> = {
       const tools = [toolset(talk, { elicitation: true })];
       const session = await talk.session({ ...withShop(talk), tools });
       const turn = await talk.send(session);
-      const { elicitation_id } = await talk.action(session, 'elicitation');
-      const accepted = { action: 'accept', content: { branch: 'main' } };
-      await talk.answer(session, { type: 'user.elicitation_result', elicitation_id, ...accepted });
+      await talk.act(session, 'elicitation', ({ elicitation_id }) =>
+        talk.answer(session, {
+          ...{ type: 'user.elicitation_result', elicitation_id },
+          ...{ action: 'accept', content: { branch: 'main' } },
+        }),
+      );
       await talk.watch(session, turn);
     },
   },
@@ -59,9 +62,10 @@ export const KINDS: Record<string, Kind> = {
     async run(talk) {
       const session = await talk.session({ ...withShop(talk), tools: [toolset(talk, { default_config: ASK })] });
       const turn = await talk.send(session);
-      const { tool_use_id } = await talk.action(session, 'tool_confirmation');
       talk.entry.isDenied = talk.number % 3 === 0;
-      await talk.answer(session, confirmation(tool_use_id as string, talk.entry.isDenied ? 'deny' : 'allow'));
+      await talk.act(session, 'tool_confirmation', ({ tool_use_id }) =>
+        talk.answer(session, confirmation(tool_use_id as string, talk.entry.isDenied ? 'deny' : 'allow')),
+      );
       await talk.watch(session, turn);
     },
   },
@@ -70,8 +74,9 @@ export const KINDS: Record<string, Kind> = {
     async run(talk) {
       const session = await talk.session({ tools: [customTool('get_weather')] });
       const turn = await talk.send(session);
-      const { tool_use_id } = await talk.action(session, 'custom_tool_result');
-      await talk.answer(session, customResult(tool_use_id as string, 'Sun.'));
+      await talk.act(session, 'custom_tool_result', ({ tool_use_id }) =>
+        talk.answer(session, customResult(tool_use_id as string, 'Sun.')),
+      );
       await talk.watch(session, turn);
     },
   },
@@ -161,9 +166,10 @@ export const KINDS: Record<string, Kind> = {
       const user = `user-${talk.number}`;
       const session = await talk.session({ user, mcp_servers: [talk.outside.notes] });
       const turn = await talk.send(session);
-      await talk.action(session, 'mcp_authorization');
       const auth = { type: 'BEARER', token: `token-of-${user}` };
-      await talk.ask('POST', '/v1/credentials', { mcp_server_id: talk.outside.notes, user, auth });
+      await talk.act(session, 'mcp_authorization', () =>
+        talk.ask('POST', '/v1/credentials', { mcp_server_id: talk.outside.notes, user, auth }),
+      );
       await talk.watch(session, turn);
     },
   },

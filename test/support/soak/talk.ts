@@ -88,12 +88,22 @@ export class Talk {
     }
   }
 
-  /** Waits for a required action of this type. */
-  async action(session: SessionEntry, type: string): Promise<ApiResponse['body']> {
-    return this.until(`${type} of ${session.id}`, async () => {
-      const { required_actions } = await this.ask('GET', `/v1/sessions/${session.id}`);
-      return (required_actions as ApiResponse['body'][]).find((action) => action.type === type) ?? null;
+  /**
+   * Waits for a required action of this type, and answers it. A turn whose call was lost with its worker ends without one: the outcome
+   * of the call is unknown.
+   */
+  async act(
+    session: SessionEntry,
+    type: string,
+    answer: (action: ApiResponse['body']) => Promise<unknown>,
+  ): Promise<void> {
+    const found = await this.until(`${type} of ${session.id}`, async () => {
+      const { required_actions, status } = await this.ask('GET', `/v1/sessions/${session.id}`);
+      const action = (required_actions as ApiResponse['body'][]).find((one) => one.type === type);
+      if (action !== undefined) return { action };
+      return status === 'RUNNING' ? null : {};
     });
+    if (found.action !== undefined) await answer(found.action);
   }
 
   answer(session: SessionEntry, event: object): Promise<ApiResponse['body']> {
