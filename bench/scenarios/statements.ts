@@ -111,7 +111,7 @@ export default scenario({
       });
       await Promise.all(talks);
     }
-    await readLists(system.insist.bind(system), admin);
+    await readLists((...request) => system.insist(...request), admin);
     for (const task of TASKS) {
       const id = `${system.apis[0]!.env.TASK_QUEUE}-maintenance-${task}`;
       await system.client.schedule.getHandle(id).trigger();
@@ -153,7 +153,7 @@ async function fillBeside(client: pg.Client, projectId: string): Promise<void> {
   await client.query(`UPDATE projects SET max_running_turns = 1000 WHERE id = $1`, [projectId]);
 }
 
-type Insist = (method: string, path: string, body?: unknown) => Promise<{ status: number; body: never }>;
+type Insist = (method: string, path: string, body?: unknown) => Promise<unknown>;
 
 /** Every list and object of the API, of a session that was filled in. */
 async function readLists(insist: Insist, client: pg.Client): Promise<void> {

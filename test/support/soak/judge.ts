@@ -247,7 +247,10 @@ export function undelivered(entries: Entry[], { receiver }: Outside, restore: Re
   return turns.filter((turnId) => !arrived.has(turnId)).length;
 }
 
-/** Paid: the sums of GET /v1/usage are those of the turns' ends, and the model got at least as many requests as were paid. */
+/**
+ * Paid: the sums of GET /v1/usage are those of the turns' ends, and the model got at least as many requests as were paid. A call whose
+ * process died is paid by estimate, also if its request never left.
+ */
 async function checkMoney(
   calls: FaultCalls,
   shown: Shown[],
@@ -270,7 +273,8 @@ async function checkMoney(
     };
     modelCalls += wanted.model_calls;
     cost += wanted.cost;
-    charged.set(entry.key, (charged.get(entry.key) ?? 0) + wanted.model_calls);
+    const isEstimated = ends.some((end) => end.usage_details.estimated === true);
+    if (!isEstimated) charged.set(entry.key, (charged.get(entry.key) ?? 0) + wanted.model_calls);
     const group = paid.get(session.id);
     const found = {
       model_calls: group?.model_calls ?? 0,
