@@ -67,8 +67,9 @@ export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
   remainingMs: number;
 }
 
-/** `compact`: the request would not fit, earlier turns must be summarised first. */
-/** `serial`: indices of calls that run one after another, in their order; absent without any. */
+/**
+ * `compact`: the request would not fit, earlier turns must be summarised first. `serial`: indices of calls that run one after another, in their order; absent without any.
+ */
 export type CallOutcome = (StepOutcome & { mayAsk?: true; serial?: number[] }) | { kind: 'compact' };
 
 export type ModelCallOutcome = CallOutcome | Paused;
