@@ -1,3 +1,7 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { processesWith } from '../support/processes-with.js';
@@ -7,7 +11,11 @@ import { useWorkspaceService } from '../support/workspace-service.js';
 const isRunning = (mark: string): boolean => processesWith(mark).length > 0;
 
 describe('a session with a workspace', () => {
-  const { service, session, calls, bash } = useWorkspaceService();
+  const { service, session, calls, bash } = useWorkspaceService({
+    config: { sandboxMemoryMb: 300 },
+    // For commands of 32,000 characters.
+    model: { max_output_tokens: 64_000 },
+  });
 
   it('begins empty, and has a version for each call that changed its tree', async () => {
     const id = await session();
@@ -120,6 +128,93 @@ describe('a session with a workspace', () => {
     expect(await service.ended(id)).to.include({ type: 'turn.completed' });
     const { body } = await service.api('GET', `/v1/sessions/${id}`);
     expect(body.workspace).to.deep.include({ version: 2, file_count: 2 });
+  });
+
+  it('runs approved calls of one step one after another, each with what the one before has left', async () => {
+    const id = await session({
+      tools: [{ type: 'workspace', default_config: { permission_policy: { type: 'always_ask' } } }],
+    });
+    const command = 'cat log 2>/dev/null | wc -l; echo line >> log; sleep 0.2';
+    const all = [1, 2, 3].map(() => toolUse('bash', { command }));
+    service.model.on(/Ask for all/, ({ step }) => (step === 0 ? all : text('ok')));
+    await service.send(id, 'Ask for all');
+    let waiting: { tool_use_id: string }[] = [];
+    await eventually('the calls wait', async () => {
+      waiting = (await service.api('GET', `/v1/sessions/${id}`)).body.required_actions as typeof waiting;
+      return waiting.length === 3;
+    });
+    const events = waiting.map(({ tool_use_id }) => ({ type: 'user.tool_confirmation', tool_use_id, result: 'allow' }));
+    expect((await service.api('POST', `/v1/sessions/${id}/events`, { events })).status).to.be.lessThan(300);
+    expect(await service.ended(id)).to.include({ type: 'turn.completed' });
+    const results = (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
+    expect(results.map(({ content }) => content as string)).to.deep.equal(['0\n', '1\n', '2\n']);
+    expect(results.map(({ workspace }) => workspace.version as number)).to.deep.equal([1, 2, 3]);
+  });
+
+  it('is stopped for memory, and keeps what it wrote until then', async () => {
+    const id = await session();
+    const hog = '(head -c 120M /dev/zero | tail -c 110M | sleep 30) &';
+    const result = await bash(id, `echo part > a; echo said; ${hog} ${hog} ${hog} ${hog} wait`);
+    expect(result).to.include({ content: 'said\n[stopped: memory]', is_error: true });
+    expect(result.workspace).to.include({ version: 1, exit_code: null, stopped: 'memory' });
+    expect((await bash(id, 'cat a')).content).to.equal('part\n');
+  });
+
+  it('takes a command of 32,000 characters, and none of more', async () => {
+    const id = await session();
+    const commandOf = (length: number): string => `echo ok; : ${'😀'.repeat(length - 11)}`;
+    expect([...commandOf(32_000)]).to.have.length(32_000);
+    expect((await bash(id, commandOf(32_000))).content).to.equal('ok\n');
+    const longer = await bash(id, commandOf(32_001));
+    expect(longer).to.include({ is_error: true }).and.not.have.property('workspace');
+  });
+
+  it('begins in a turn that waited in the queue with what the turn before has left', async () => {
+    const id = await session();
+    service.model.on(/^First/, ({ step }) =>
+      step === 0 ? toolUse('bash', { command: 'sleep 0.5; echo first > a; cd /tmp' }) : text('ok'),
+    );
+    service.model.on(/^Second/, ({ step }) =>
+      step === 0 ? toolUse('bash', { command: 'pwd; cat /workspace/a' }) : text('ok'),
+    );
+    await service.send(id, 'First');
+    await service.send(id, 'Second', { when_running: 'queue' });
+    const results = async () => (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
+    await eventually('both turns have called', async () => (await results()).length === 2);
+    expect((await results())[1].content).to.equal('/tmp\nfirst\n');
+    await service.ended(id);
+  });
+
+  it('waits with its result while the storage is away, and does not run again for it', async () => {
+    const id = await session();
+    const folder = join(fileURLToPath(service.config.storageUrl), 'tmp');
+    const mark = 'sleep\u00000.4321';
+    service.model.on(/Away/, ({ step }) =>
+      step === 0 ? toolUse('bash', { command: 'sleep 0.4321; echo once >> log' }) : text('ok'),
+    );
+    rmSync(folder, { recursive: true, force: true });
+    writeFileSync(folder, 'no folder');
+    let turnId: string;
+    try {
+      turnId = await service.send(id, 'Away');
+      await eventually('the command runs', () => isRunning(mark));
+      await eventually('the command has ended', () => !isRunning(mark));
+      // It would be there by now, or run again.
+      for (let look = 0; look < 20; look += 1) {
+        await sleep(50);
+        expect(isRunning(mark)).to.equal(false);
+      }
+      const events = (await service.history(id)).filter((event) => event.turn_id === turnId);
+      expect(events.map(({ type }) => type as string)).to.deep.equal(['user.message', 'agent.tool_use']);
+      const { body } = await service.api('GET', `/v1/sessions/${id}`);
+      expect(body.workspace).to.include({ version: 0, file_count: 0 });
+    } finally {
+      rmSync(folder);
+    }
+    expect(await service.ended(id)).to.include({ type: 'turn.completed' });
+    const results = (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
+    expect(results.map(({ workspace }) => workspace.version as number)).to.deep.equal([1]);
+    expect((await bash(id, 'cat log')).content).to.equal('once\n');
   });
 
   it('refuses wrong input without running anything', async () => {
