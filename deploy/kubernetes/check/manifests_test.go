@@ -100,6 +100,17 @@ func TestManifests(t *testing.T) {
 			if !found {
 				return
 			}
+			if object.GetNamespace() == "agent-sandboxes" {
+				// The controllers of a cluster make it.
+				account := &unstructured.Unstructured{Object: map[string]any{}}
+				account.SetAPIVersion("v1")
+				account.SetKind("ServiceAccount")
+				account.SetName("default")
+				account.SetNamespace(object.GetNamespace())
+				if err := api.create(account); err != nil {
+					t.Error(err)
+				}
+			}
 			pod := &unstructured.Unstructured{Object: template}
 			pod.SetAPIVersion("v1")
 			pod.SetKind("Pod")
@@ -119,10 +130,9 @@ func TestManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ca := filepath.Join(t.TempDir(), "ca.crt")
-		if err := os.WriteFile(ca, server.ClientConfig.CAData, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		// The server's own certificate with its authority: the one of ClientConfig is for connections from within.
+		certificate := server.ServerOpts.SecureServing.ServerCert
+		ca := filepath.Join(certificate.CertDirectory, certificate.PairName+".crt")
 		command := exec.Command("npx", "mocha", "--no-parallel", "test/hand/agent-sandbox.ts")
 		command.Dir = "../../.."
 		command.Env = append(os.Environ(), "CLUSTER_URL="+server.ClientConfig.Host, "CLUSTER_CA="+ca, "NODE_EXTRA_CA_CERTS="+ca,
