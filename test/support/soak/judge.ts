@@ -32,6 +32,8 @@ export interface Verdict {
   deliveries: number;
   furtherAttempts: number;
   modelCalls: number;
+  /** Of those, how many the model never got: their worker died before it had sent them. */
+  unsentModelCalls: number;
   cost: string;
 }
 
@@ -111,6 +113,7 @@ export async function judge(
     deliveries,
     furtherAttempts: outside.receiver.received.length - deliveries,
     modelCalls: money.modelCalls,
+    unsentModelCalls: money.unsentModelCalls,
     cost: money.cost,
   };
 }
@@ -248,20 +251,21 @@ export function undelivered(entries: Entry[], { receiver }: Outside, restore: Re
 }
 
 /**
- * Paid: the sums of GET /v1/usage are those of the turns' ends, and the model got at least as many requests as were paid. A call whose
- * process died is paid by estimate, also if its request never left.
+ * Paid: the sums of GET /v1/usage are those of the turns' ends, and the model got at least as many requests as tokens were paid for. A call
+ * whose process died before any of its answer was recorded counts as a call without tokens and without cost, also if its request
+ * never left.
  */
 async function checkMoney(
   calls: FaultCalls,
   shown: Shown[],
   outside: Outside,
-): Promise<{ faults: string[]; modelCalls: number; cost: string }> {
+): Promise<Pick<Verdict, 'faults' | 'modelCalls' | 'unsentModelCalls' | 'cost'>> {
   const api = (method: string, path: string, body?: unknown) => calls.insist(method, path, body);
   const groups = await allItems(api, '/v1/usage?group_by=session&limit=100');
   const paid = new Map(groups.map((group) => [group.group as string, group]));
   let modelCalls = 0;
   let cost = 0n;
-  const charged = new Map<string, number>();
+  const counted = new Map<string, { calls: number; turns: string[] }>();
   const faults = shown.flatMap(({ entry, session, history }) => {
     const ends = ownEnds(session, history).filter(({ usage_details }) => usage_details !== null);
     const sum = (of: (end: History[number]) => number): number => ends.reduce((total, end) => total + of(end), 0);
@@ -273,8 +277,11 @@ async function checkMoney(
     };
     modelCalls += wanted.model_calls;
     cost += wanted.cost;
-    const isEstimated = ends.some((end) => end.usage_details.estimated === true);
-    if (!isEstimated) charged.set(entry.key, (charged.get(entry.key) ?? 0) + wanted.model_calls);
+    const before = counted.get(entry.key) ?? { calls: 0, turns: [] };
+    counted.set(entry.key, {
+      calls: before.calls + wanted.model_calls,
+      turns: [...before.turns, ...ends.map((end) => `/v1/sessions/${session.id}/turns/${end.turn_id as string}`)],
+    });
     const group = paid.get(session.id);
     const found = {
       model_calls: group?.model_calls ?? 0,
@@ -285,12 +292,21 @@ async function checkMoney(
     const alike = Object.entries(wanted).every(([name, value]) => found[name as keyof typeof found] === value);
     return alike ? [] : [`${entry.key}: GET usage has ${line(found)}, and its turns ${line(wanted)}`];
   });
-  for (const [key, count] of charged) {
+  let unsentModelCalls = 0;
+  for (const [key, { calls: count, turns }] of counted) {
     const seen = outside.modelCalls.get(keyOf(key)) ?? 0;
-    if (count > seen) faults.push(`${key}: ${count} model calls were charged, and the model got ${seen}`);
+    if (count <= seen) continue;
+    const timelines = await Promise.all(turns.map((turn) => allItems(api, `${turn}/timeline?limit=100`)));
+    const free = timelines.flat().filter(isUnrecorded).length;
+    unsentModelCalls += count - seen;
+    if (count - free > seen) faults.push(`${key}: ${count - free} model calls were charged, and the model got ${seen}`);
   }
-  return { faults, modelCalls, cost: `${Number(cost) / 1e12} USD` };
+  return { faults, modelCalls, unsentModelCalls, cost: `${Number(cost) / 1e12} USD` };
 }
+
+/** Of a timeline: a model call that counts and costs nothing, because nothing of its answer was recorded. */
+const isUnrecorded = ({ type, usage, cost }: History[number]): boolean =>
+  type === 'model_call' && usage === undefined && picos(cost) === 0n;
 
 const line = (values: object): string =>
   Object.entries(values)
