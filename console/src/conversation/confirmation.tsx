@@ -16,14 +16,18 @@ export function Confirmation({ action }: { action: WaitingCall }) {
         : { type: 'user.tool_confirmation', tool_use_id: id, result },
     ),
   );
+  // The second click of a double click may be on another call, which has moved to the place of the first one.
+  const click = (event: MouseEvent, result: 'allow' | 'deny'): void => {
+    if (event.detail <= 1) answering.run(result);
+  };
   return (
     <form class="answer" aria-label={`Permission for ${action.name}`} onSubmit={(event) => event.preventDefault()}>
       <ErrorNote error={answering.error} />
       <div class="actions">
-        <button type="button" class="primary" disabled={answering.busy} onClick={() => answering.run('allow')}>
+        <button type="button" class="primary" disabled={answering.busy} onClick={(event) => click(event, 'allow')}>
           Allow
         </button>
-        <button type="button" class="danger" disabled={answering.busy} onClick={() => answering.run('deny')}>
+        <button type="button" class="danger" disabled={answering.busy} onClick={(event) => click(event, 'deny')}>
           Deny
         </button>
         <input

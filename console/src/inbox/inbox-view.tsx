@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { RequiredAction, Session } from '../../../client/src/index.js';
 import { exactText } from '../../../src/platform/exact-json.js';
 import { useClient } from '../client/service.js';
@@ -13,7 +13,6 @@ import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Icon } from '../parts/icon.js';
 import { PageHead } from '../parts/page-head.js';
-import { Time } from '../parts/time.js';
 import { formatToolName } from '../parts/tool-name.js';
 import { navigate } from '../route.js';
 import { titleOf } from '../sessions/title.js';
@@ -26,6 +25,11 @@ interface Open {
   action: RequiredAction;
 }
 
+/** An action of the list with how it ended; null while it waits. */
+interface Listed extends Open {
+  outcome: string | null;
+}
+
 /** What waits for a person in all sessions of the project, to be answered here. */
 export function InboxView() {
   const client = useClient();
@@ -33,54 +37,75 @@ export function InboxView() {
   const { sessions, hasMore, error, reload } = useWaitingSessions();
   const [chosen, setChosen] = useState<string | null>(null);
   const [failed, setFailed] = useState<unknown>(null);
-  // What was answered here is gone at once, though the list was read before.
-  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
-  useEffect(() => void reload(), []);
-  const open = (sessions ?? [])
-    .flatMap((session) => session.required_actions.map((action) => ({ key: keyOf(session, action), session, action })))
-    .filter(({ key }) => !answered.has(key));
-  const at = Math.max(
-    0,
-    open.findIndex(({ key }) => key === chosen),
-  );
-  const current = open[at];
+  const [outcomes, setOutcomes] = useState<ReadonlyMap<string, string>>(new Map());
+  /** Those that A or D has answered, from the key on: the next key must not answer them again. */
+  const decided = useRef(new Set<string>());
+  const [isFresh, setFresh] = useState(false);
+  useEffect(() => void reload().then(() => setFresh(true)), []);
+  const [listed, hideAnswered] = useListed(sessions ?? [], outcomes, isFresh);
+  const isOpen = ({ key, outcome }: Listed): boolean => outcome === null && !decided.current.has(key);
+  const open = listed.filter(({ outcome }) => outcome === null);
+  const current = chosen === null ? listed.find(isOpen) : listed.find((one) => one.key === chosen && isOpen(one));
 
-  const choose = (index: number): void => {
-    const next = open[Math.min(Math.max(0, index), open.length - 1)];
+  const choose = (next: Open | undefined): void => {
     if (next === undefined) return;
     setChosen(next.key);
     document.getElementById(`open-${next.key}`)?.scrollIntoView({ block: 'nearest' });
   };
-  const take = (key: string): void => {
-    setAnswered((before) => new Set([...before, key]));
+  const nextOf = (key: string | undefined): Open | undefined =>
+    listed.slice(listed.findIndex((one) => one.key === key) + 1).find(isOpen);
+  const previousOf = (key: string | undefined): Open | undefined =>
+    listed
+      .slice(
+        0,
+        Math.max(
+          0,
+          listed.findIndex((one) => one.key === key),
+        ),
+      )
+      .findLast(isOpen);
+  const take = ({ key }: Open, outcome: string): void => {
+    if (current?.key === key) setChosen(nextOf(key)?.key ?? key);
+    setOutcomes((before) => new Map([...before, [key, outcome]]));
+    announce(outcome);
     void reload();
   };
   const decide = async (one: Open | undefined, result: 'allow' | 'deny'): Promise<void> => {
     if (one?.action.type !== 'tool_confirmation') return;
     const { tool_use_id } = one.action;
     setFailed(null);
-    choose(at + 1);
+    decided.current.add(one.key);
+    setChosen(one.key);
+    choose(nextOf(one.key));
     try {
       await client.confirm(one.session.id, { tool_use_id, result });
-      announce(`${result === 'allow' ? 'Allowed' : 'Denied'}: ${formatToolName(one.action.name)}`);
-      take(one.key);
+      take(one, outcomeOf(one.action, result));
     } catch (cause) {
+      decided.current.delete(one.key);
       setFailed(cause);
       await reload();
     }
   };
+  // A key that is held answers once: each answer is about another call.
   useKeys({
-    j: () => choose(at + 1),
-    k: () => choose(at - 1),
-    a: () => void decide(current, 'allow'),
-    d: () => void decide(current, 'deny'),
+    j: () => choose(nextOf(chosen ?? current?.key)),
+    k: () => choose(previousOf(chosen ?? current?.key)),
+    a: (event) => void (event.repeat || decide(current, 'allow')),
+    d: (event) => void (event.repeat || decide(current, 'deny')),
     ...(document.activeElement?.matches('a, button') !== true &&
-      current !== undefined && { Enter: () => navigate(`/sessions/${current.session.id}`) }),
+      current !== undefined && {
+        Enter: (event) => event.repeat || navigate(`/sessions/${current.session.id}`),
+      }),
   });
 
   return (
     <>
       <PageHead title="Waiting for you">
+        {listed.length > open.length && (
+          <button class="quiet" onClick={hideAnswered}>
+            Hide {listed.length - open.length} answered
+          </button>
+        )}
         {open.length > 0 && (
           <span class="hint key-hints">
             <kbd>J</kbd> <kbd>K</kbd> move · <kbd>A</kbd> allow · <kbd>D</kbd> deny
@@ -89,31 +114,79 @@ export function InboxView() {
       </PageHead>
       <ErrorNote error={failed ?? error} />
       {sessions === null && error === null && <p class="hint">Loading …</p>}
+      {listed.length > 0 && (
+        <ol class="inbox" aria-label="What waits">
+          {listed.map((one) => (
+            <Card
+              key={one.key}
+              one={one}
+              isChosen={one.key === current?.key}
+              onChoose={() => one.outcome === null && setChosen(one.key)}
+              onAnswered={(outcome) => take(one, outcome)}
+            />
+          ))}
+        </ol>
+      )}
       {sessions !== null && open.length === 0 && (
         <Empty title="Nothing waits for you" icon="done">
           Calls of tools that ask first, calls of your own tools, questions of MCP servers and budgets that are reached
           appear here, from all sessions.
         </Empty>
       )}
-      <ol class="inbox" aria-label="What waits">
-        {open.map((one, index) => (
-          <Card
-            key={one.key}
-            one={one}
-            isChosen={index === at}
-            onChoose={() => setChosen(one.key)}
-            onAnswered={() => take(one.key)}
-          />
-        ))}
-      </ol>
       {hasMore && <p class="hint">More than 100 sessions wait: the others appear when these are answered.</p>}
     </>
   );
 }
 
+const MAX_ANSWERED = 50;
+const GONE = 'This does not wait any more: it was answered elsewhere, or its time is over.';
+
+/**
+ * Keeps each action at its place while the page is open: the next one must not move under the pointer of a person who
+ * has just answered. What is new comes last, what was answered stays until it is hidden, and the oldest of many goes.
+ */
+function useListed(
+  sessions: readonly Session[],
+  outcomes: ReadonlyMap<string, string>,
+  isFresh: boolean,
+): [listed: Listed[], hideAnswered: () => void] {
+  const kept = useRef(new Map<string, Open>());
+  const [, setHidden] = useState(0);
+  const waiting = new Map(
+    sessions.flatMap((session) =>
+      session.required_actions.map((action) => [
+        keyOf(session, action),
+        { key: keyOf(session, action), session, action },
+      ]),
+    ),
+  );
+  const outcomeOfKey = (key: string): string | null => outcomes.get(key) ?? (waiting.has(key) ? null : GONE);
+  // Before the first read of this visit the list may be old, so that somebody may long have answered what it names.
+  if (!isFresh) {
+    for (const key of kept.current.keys()) {
+      if (!waiting.has(key) && !outcomes.has(key)) kept.current.delete(key);
+    }
+  }
+  for (const [key, one] of waiting) {
+    if (kept.current.has(key) || !outcomes.has(key)) kept.current.set(key, one);
+  }
+  const answered = [...kept.current.keys()].filter((key) => outcomeOfKey(key) !== null);
+  for (const key of answered.slice(0, -MAX_ANSWERED)) kept.current.delete(key);
+  const hideAnswered = (): void => {
+    for (const key of answered) kept.current.delete(key);
+    setHidden((times) => times + 1);
+  };
+  return [[...kept.current.values()].map((one) => ({ ...one, outcome: outcomeOfKey(one.key) })), hideAnswered];
+}
+
+function outcomeOf(action: RequiredAction, result: 'allow' | 'deny'): string {
+  const name = 'name' in action ? formatToolName(action.name) : 'the call';
+  return result === 'allow' ? `Allowed: ${name} runs now.` : `Denied: ${name} does not run.`;
+}
+
 function keyOf(session: Session, action: RequiredAction): string {
   if ('elicitation_id' in action) return action.elicitation_id;
-  if ('tool_use_id' in action) return `${session.last_turn_id}-${action.tool_use_id}`;
+  if ('tool_use_id' in action) return `${session.last_turn_id}-${action.type}-${action.tool_use_id}`;
   return `${session.last_turn_id}-${action.type}-${action.expires_at}`;
 }
 
@@ -126,54 +199,67 @@ const TITLES: Record<string, string> = {
 };
 
 interface CardProps {
-  one: Open;
+  one: Listed;
   isChosen: boolean;
   onChoose: () => void;
-  onAnswered: () => void;
+  onAnswered: (outcome: string) => void;
 }
 
-function Card({ one: { key, session, action }, isChosen, onChoose, onAnswered }: CardProps) {
+function Card({ one: { key, session, action, outcome }, isChosen, onChoose, onAnswered }: CardProps) {
   const client = useClient();
-  const decisions = useMemo<Decisions>(
-    () => ({
-      user: session.user,
-      async answer(answer) {
-        await client.sendAnswers(session.id, [answer]);
-        onAnswered();
-      },
-      async setBudget(budget) {
-        const { required_actions: left } = await client.updateSession(session.id, { budget });
-        const isOver = !left.some(({ type }) => type === 'budget');
-        if (isOver) onAnswered();
-        return isOver;
-      },
-      authorize: (mcp_server_id) => client.authorizeSession(session.id, { mcp_server_id }),
-    }),
-    [client, session.id, key],
-  );
+  const card = useRef<HTMLLIElement>(null);
+  const height = useRef(0);
+  useLayoutEffect(() => {
+    if (outcome === null) height.current = card.current!.offsetHeight;
+  });
+  const decisions: Decisions = {
+    user: session.user,
+    async answer(answer) {
+      await client.sendAnswers(session.id, [answer]);
+      onAnswered(
+        answer.type === 'user.tool_confirmation' ? outcomeOf(action, answer.result) : 'Your answer has been sent.',
+      );
+    },
+    async setBudget(budget) {
+      const { required_actions: left } = await client.updateSession(session.id, { budget });
+      const isOver = !left.some(({ type }) => type === 'budget');
+      if (isOver) onAnswered('The budget has been changed: the turn goes on.');
+      return isOver;
+    },
+    authorize: (mcp_server_id) => client.authorizeSession(session.id, { mcp_server_id }),
+  };
+  const isAnswered = outcome !== null;
   return (
-    <li id={`open-${key}`} class={isChosen ? 'open chosen' : 'open'} onFocusIn={onChoose} onClick={onChoose}>
+    <li
+      ref={card}
+      id={`open-${key}`}
+      class={['open', isChosen && 'chosen', isAnswered && 'answered'].filter(Boolean).join(' ')}
+      style={isAnswered ? { minHeight: `${height.current}px` } : {}}
+      onFocusIn={onChoose}
+      onClick={onChoose}
+    >
       <div class="open-head">
-        <span class="status waiting">
-          <Icon name="waiting" size={14} />
+        <span class={isAnswered ? 'status' : 'status waiting'}>
+          <Icon name={isAnswered ? 'done' : 'waiting'} size={14} />
           {TITLES[action.type] ?? action.type}
         </span>
         <strong class="clip">{'name' in action ? formatToolName(action.name) : 'The budget is reached'}</strong>
-        <span class="hint">
-          expires <Time at={action.expires_at} />
-        </span>
         <a class="clip open-session" href={`#/sessions/${session.id}`}>
           {titleOf(session)}
         </a>
       </div>
       {'input' in action && <pre tabIndex={0}>{exactText(action.input, 2)}</pre>}
-      <DecisionContext.Provider value={decisions}>
-        {action.type === 'tool_confirmation' && <Confirmation action={action} />}
-        {action.type === 'custom_tool_result' && <CustomResultForm action={action} />}
-        {action.type === 'elicitation' && <ElicitationForm question={action} />}
-        {action.type === 'budget' && <BudgetForm action={action} />}
-        {action.type === 'mcp_authorization' && <Connect action={action} />}
-      </DecisionContext.Provider>
+      {isAnswered ? (
+        <p class="outcome">{outcome}</p>
+      ) : (
+        <DecisionContext.Provider value={decisions}>
+          {action.type === 'tool_confirmation' && <Confirmation action={action} />}
+          {action.type === 'custom_tool_result' && <CustomResultForm action={action} />}
+          {action.type === 'elicitation' && <ElicitationForm question={action} />}
+          {action.type === 'budget' && <BudgetForm action={action} />}
+          {action.type === 'mcp_authorization' && <Connect action={action} />}
+        </DecisionContext.Provider>
+      )}
     </li>
   );
 }
