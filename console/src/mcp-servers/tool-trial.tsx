@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks';
+import type { TargetedMouseEvent } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { McpServer, McpServerTool, McpToolResult, NewMcpToolCall } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
@@ -51,10 +52,21 @@ function TrialForm({ server, tool }: Props) {
     setMade({ body, result });
     announce(result.is_error ? 'The call failed' : 'The result is here');
   });
+  const answer = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (made !== null) answer.current!.scrollIntoView({ block: 'nearest' });
+  }, [made]);
+  // The call is real: Enter in a field and the second click of a double click must not make one.
+  const click = ({ detail, currentTarget }: TargetedMouseEvent<HTMLButtonElement>): void => {
+    if (detail <= 1 && currentTarget.form!.reportValidity()) calling.run();
+  };
   const switchToJson = useAction(async () => setJson(JSON.stringify(inputOf(fields, values), null, 2)));
   return (
     <div class="tool-trial">
-      <form class="form" aria-label={`Call ${tool.name}`} onSubmit={(event) => (event.preventDefault(), calling.run())}>
+      <form class="form" aria-label={`Call ${tool.name}`} onSubmit={(event) => event.preventDefault()}>
+        {tool.annotations?.readOnlyHint !== true && (
+          <p class="note warning">The call is real: what the tool changes is changed.</p>
+        )}
         {server.credentials === 'user' && <UserChoice serverId={server.id} value={user} onChange={setUser} />}
         {json === null &&
           fields.map(({ form }) => (
@@ -71,7 +83,7 @@ function TrialForm({ server, tool }: Props) {
         )}
         <ErrorNote error={calling.error ?? switchToJson.error} />
         <div class="actions">
-          <button class="primary" disabled={calling.busy}>
+          <button type="button" class="primary" disabled={calling.busy} aria-busy={calling.busy} onClick={click}>
             {calling.busy ? 'Calling …' : 'Call the tool'}
           </button>
           <button
@@ -82,12 +94,13 @@ function TrialForm({ server, tool }: Props) {
             {json === null ? 'Enter JSON' : 'Use the fields'}
           </button>
         </div>
-        {tool.annotations?.readOnlyHint !== true && (
-          <p class="hint">The call is real: what the tool changes is changed.</p>
-        )}
       </form>
-      {made !== null && <ToolAnswer result={made.result} />}
-      {made !== null && <TrialCode server={server} tool={tool} body={made.body} />}
+      {made !== null && (
+        <div ref={answer}>
+          <ToolAnswer result={made.result} />
+          <TrialCode server={server} tool={tool} body={made.body} />
+        </div>
+      )}
     </div>
   );
 }

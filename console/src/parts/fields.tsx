@@ -1,4 +1,10 @@
-import type { ComponentChildren, InputHTMLAttributes, LooseInputHTMLAttributes, TextareaHTMLAttributes } from 'preact';
+import type {
+  ComponentChildren,
+  InputHTMLAttributes,
+  LooseInputHTMLAttributes,
+  TargetedEvent,
+  TextareaHTMLAttributes,
+} from 'preact';
 
 interface FieldProps {
   label: string;
@@ -15,6 +21,11 @@ export function Field({ label, hint, children }: FieldProps & { children: Compon
   );
 }
 
+/** The wheel scrolls the page: it would change the number of a field that has the focus. */
+function leaveField({ currentTarget }: TargetedEvent<HTMLInputElement>): void {
+  currentTarget.blur();
+}
+
 type TextProps<Attributes> = FieldProps &
   Omit<Attributes, 'label' | 'value' | 'onChange'> & { value?: string; onChange: (text: string) => void };
 
@@ -26,7 +37,11 @@ export function TextField({
 }: TextProps<LooseInputHTMLAttributes & { list?: string }>) {
   return (
     <Field label={label} hint={hint}>
-      <input {...(attributes as InputHTMLAttributes)} onInput={(event) => onChange(event.currentTarget.value)} />
+      <input
+        {...(attributes as InputHTMLAttributes)}
+        onInput={(event) => onChange(event.currentTarget.value)}
+        onWheel={attributes.type === 'number' ? leaveField : undefined}
+      />
     </Field>
   );
 }

@@ -48,7 +48,7 @@ export function SessionStatus({ session, short = false }: SessionStatusProps) {
 export function ServerStatus({ server }: { server: McpServer }) {
   if (server.last_connect_error !== null) return <Status look="failed">Not connected</Status>;
   if (server.last_connected_at !== null) return <Status look="complete">Connected</Status>;
-  return <Status look="idle">Not used yet</Status>;
+  return <Status look="idle">Not used in a turn yet</Status>;
 }
 
 export function ScheduleStatus({ schedule: { state, paused_reason: reason } }: { schedule: Schedule }) {
