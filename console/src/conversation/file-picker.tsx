@@ -3,12 +3,14 @@ import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
 import { formatBytes } from '../parts/format.js';
 import { ListFrame } from '../parts/list-frame.js';
+import { usePopover } from '../parts/use-popover.js';
 import type { AttachmentList } from './attachments.js';
 
 export function FilePicker({ attachments }: { attachments: AttachmentList }) {
   const [open, setOpen] = useState(false);
+  const popover = usePopover();
   return (
-    <details class="picker" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details ref={popover} class="picker" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="button quiet">Project files</summary>
       <fieldset>
         <legend>Attach a file of the project</legend>

@@ -1,4 +1,5 @@
 import { JsonField } from '../parts/json-field.js';
+import { usePopover } from '../parts/use-popover.js';
 
 const EXAMPLE = {
   type: 'object',
@@ -13,8 +14,9 @@ interface Props {
 
 /** The JSON Schema of the value with which the turn of the next message must end. */
 export function OutputPicker({ json, onChange }: Props) {
+  const popover = usePopover();
   return (
-    <details class="picker">
+    <details ref={popover} class="picker">
       <summary class="button quiet">Output{json !== '' && ' (1)'}</summary>
       <fieldset>
         <legend>The answer as a value</legend>

@@ -4,6 +4,7 @@ import { useClient } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { usePopover } from '../parts/use-popover.js';
 
 interface Props {
   selected: string[];
@@ -14,8 +15,9 @@ export function SkillPicker({ selected, onChange }: Props) {
   const client = useClient();
   const [skills, setSkills] = useState<Skill[] | null>(null);
   const loading = useAction(async () => setSkills(await Array.fromAsync(client.eachSkill())));
+  const popover = usePopover();
   return (
-    <details class="picker" onToggle={(event) => event.currentTarget.open && loading.run()}>
+    <details ref={popover} class="picker" onToggle={(event) => event.currentTarget.open && loading.run()}>
       <summary class="button quiet">Skills{selected.length > 0 && ` (${selected.length})`}</summary>
       <fieldset>
         <legend>Skills of the next message</legend>
