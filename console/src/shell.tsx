@@ -119,11 +119,7 @@ function View({ route: { segments, query } }: { route: Route }) {
     case undefined:
     case 'sessions':
       if (id === 'new') return <NewSession like={query.get('like')} server={query.get('server')} />;
-      return id === undefined ? (
-        <SessionsView query={query} />
-      ) : (
-        <Conversation sessionId={id} turn={query.get('turn')} />
-      );
+      return id === undefined ? <SessionsView query={query} /> : <Conversation sessionId={id} query={query} />;
     case 'mcp-servers':
       if (id === 'new') return <NewMcpServer />;
       return id === undefined ? <McpServersView /> : <McpServerView id={id} />;

@@ -3,7 +3,7 @@ import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import type { Page } from 'playwright-core';
 import type { TestTask, TestToolCall } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
+import { DESKTOP, inspect, inspectSizes, useConsole } from './use-console.js';
 
 const PROGRESS = 'Compiling 41 of 120 packages of the storefront, then its pictures';
 const ADDRESS = `https://pay.example.com/checkout/${'a1b2c3d4'.repeat(12)}`;
@@ -13,6 +13,8 @@ describe('tasks and questions in the console', function () {
   this.timeout(180_000);
   const { system, browser } = useConsole();
   let serverId: string;
+  let refunds = 0;
+  let weighed = 0;
   let work: (task: TestTask) => unknown;
   let call: (call: TestToolCall) => unknown;
   before(async () => {
@@ -21,6 +23,12 @@ describe('tasks and questions in the console', function () {
       tools: [
         { name: 'build', pollInterval: 1000, task: (task: TestTask) => work(task) },
         { name: 'deploy', run: (one: TestToolCall) => call(one) },
+        {
+          name: 'weigh',
+          inputSchema: { type: 'object', properties: { kg: { type: 'number' }, note: { type: 'string' } } },
+          run: () => ((weighed += 1), 'Weighed. '.repeat(400)),
+        },
+        { name: 'refund', run: () => ((refunds += 1), 'Paid back.') },
       ],
     });
     const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'ops', url: system.mcp.url });
@@ -127,5 +135,117 @@ describe('tasks and questions in the console', function () {
     await form(page).getByRole('button', { name: 'I have opened it' }).click();
     await ended(page);
     expect(await answered).to.deep.include({ action: 'accept' });
+  });
+
+  it('the form to try a tool calls it by its button alone, keeps a number under the wheel, and shows the result', async () => {
+    const page = await browser.open(`/mcp-servers/${serverId}`, { viewport: { width: 1440, height: 600 } });
+    const tool = page.locator('.server-tool', { hasText: 'weigh' });
+    await tool.locator('summary').first().click();
+    await tool.getByText('The call is real').waitFor();
+    const field = tool.getByLabel(/^kg/);
+    await field.fill('2');
+    await field.hover();
+    await page.mouse.wheel(0, 200);
+    await page.waitForFunction('scrollY > 0');
+    expect(await field.inputValue()).to.equal('2');
+    await field.press('Enter');
+    await tool.getByLabel(/^note/).press('Enter');
+    await tool.getByRole('button', { name: 'Call the tool' }).dblclick();
+    const result = tool.getByRole('region', { name: 'Result' });
+    await result.getByText('Weighed').waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(weighed).to.equal(1);
+    expect(system.mcp.calls.at(-1)!.arguments).to.deep.equal({ kg: 2 });
+    const { y } = (await result.boundingBox())!;
+    expect(y).to.be.within(-1, 500);
+  });
+
+  it('the list of sessions keeps its filter beside a session, and closes the filter by Escape and by a click elsewhere', async () => {
+    await system.session({ metadata: { title: 'Of customer 41', customer: '41' } });
+    const sessionId = await system.session({ metadata: { title: 'Of customer 42', customer: '42' } });
+    const page = await browser.open('/sessions', { viewport: DESKTOP });
+    const filter = page.getByRole('form', { name: 'More filters' });
+    for (const close of [() => page.keyboard.press('Escape'), () => page.mouse.click(700, 700)]) {
+      await page.locator('summary', { hasText: 'Filter' }).click();
+      await filter.waitFor();
+      await inspect(page, 'filter');
+      await close();
+      await filter.waitFor({ state: 'hidden' });
+    }
+    await page.locator('summary', { hasText: 'Filter' }).click();
+    await filter.getByLabel('Metadata').fill('customer=42');
+    await filter.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('link', { name: 'Of customer 41' }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Of customer 42' }).click();
+    const beside = page.getByRole('complementary', { name: 'Recent sessions' });
+    await beside.getByText('customer=42').waitFor();
+    await beside.getByRole('link', { name: /^Of customer 42/ }).waitFor();
+    expect(await beside.locator('li').allInnerTexts()).to.have.length(1);
+    expect(page.url()).to.contain(sessionId);
+    await inspect(page, 'filtered-session');
+    await page.getByRole('link', { name: 'Back to the list' }).click();
+    await page.getByRole('link', { name: 'Of customer 42' }).waitFor();
+    expect(page.url()).to.match(/#\/sessions\?metadata=customer%3D42$/);
+  });
+
+  describe('permissions in “Waiting for you”', () => {
+    let page: Page;
+    const turns: Awaited<ReturnType<typeof system.send>>[] = [];
+    before(async () => {
+      system.model.on(/^Pay/, steps(toolUse('mcp__ops__refund', { order: 'B-22', amount: 40 }), 'Done.'));
+      const ask = { permission_policy: { type: 'always_ask' } };
+      for (let order = 1; order <= 5; order += 1) {
+        const sessionId = await system.session({
+          metadata: { title: `Order ${order}` },
+          mcp_servers: [serverId],
+          tools: [{ type: 'mcp_toolset', mcp_server_id: serverId, default_config: ask }],
+        });
+        turns.push(await system.send(sessionId, 'Pay'));
+      }
+      page = await browser.open('/inbox', { viewport: DESKTOP });
+      await page.locator('.open').nth(4).waitFor();
+    });
+    const allowed = () => page.locator('.open').filter({ hasText: 'Allowed: ops › refund runs now.' });
+    const waiting = () => page.getByRole('button', { name: 'Allow', exact: true });
+    /** What was sent to the service has been answered, and the list was read after it. */
+    const settled = async (count: number): Promise<void> => {
+      await allowed()
+        .nth(count - 1)
+        .waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(await allowed().count()).to.equal(count);
+      expect(await waiting().count()).to.equal(5 - count);
+    };
+
+    it('permissions in “Waiting for you” are given once by a double click, and the next card does not move', async () => {
+      const titles = await page.locator('.open-session').allInnerTexts();
+      const place = (await waiting().first().boundingBox())!;
+      const [x, y] = [place.x + 10, place.y + 10];
+      await page.mouse.click(x, y);
+      await allowed().first().waitFor();
+      await page.mouse.click(x, y);
+      await settled(1);
+      await page.mouse.dblclick(x, y);
+      await settled(1);
+      expect(await page.locator('.open-session').allInnerTexts()).to.deep.equal(titles);
+      await inspect(page, 'inbox-allowed');
+    });
+
+    it('permissions in “Waiting for you” are given once by a held key, and one after the other by several presses', async () => {
+      await page.keyboard.down('a');
+      for (let repeat = 0; repeat < 5; repeat += 1) await page.keyboard.down('a');
+      await page.keyboard.up('a');
+      await settled(2);
+      await page.keyboard.press('a');
+      await page.keyboard.press('a');
+      await settled(4);
+      await page.keyboard.press('a');
+      await page.getByText('Nothing waits for you').waitFor();
+      await page.keyboard.press('a');
+      await page.getByRole('button', { name: 'Hide 5 answered' }).click();
+      await allowed().first().waitFor({ state: 'detached' });
+      for (const turn of turns) await system.ended(turn);
+      expect(refunds).to.equal(5);
+    });
   });
 });

@@ -4,6 +4,7 @@ import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { useMedia, WIDE } from '../parts/use-media.js';
 import { Inspector } from '../inspector/inspector.js';
+import { readQuery, searchOf } from '../sessions/session-query.js';
 import { useKeys } from '../shell/use-keys.js';
 import { Composer } from './composer.js';
 import { hasEnded, type Turn } from './conversation-log.js';
@@ -19,7 +20,9 @@ import { useConversation } from './use-conversation.js';
 import { WaitingMessages } from './waiting-messages.js';
 
 /** A session: the others beside it, what was said, and everything about what was chosen in it. */
-export function Conversation({ sessionId, turn }: { sessionId: string; turn: string | null }) {
+export function Conversation({ sessionId, query }: { sessionId: string; query: URLSearchParams }) {
+  const turn = query.get('turn');
+  const listQuery = readQuery(query);
   const { session, turns, loading, error, decisions, ...conversation } = useConversation(sessionId);
   const isWide = useMedia(WIDE);
   const [selected, setSelected] = useState<Selected>(
@@ -47,12 +50,13 @@ export function Conversation({ sessionId, turn }: { sessionId: string; turn: str
   return (
     <InspectContext.Provider value={inspect}>
       <div class="workbench">
-        {isWide && <SessionList current={sessionId} />}
+        {isWide && <SessionList current={sessionId} query={listQuery} />}
         <div class="conversation">
           <SessionHead
             sessionId={sessionId}
             session={session && { ...session, required_actions: actions }}
             turns={turns}
+            back={`/sessions${searchOf(listQuery)}`}
             onBudget={decisions.setBudget}
           />
           <ErrorNote error={error} />

@@ -7,6 +7,7 @@ import { exactMoney, formatMoney } from '../parts/format.js';
 import { PageHead } from '../parts/page-head.js';
 import { SessionStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
+import { titleOf } from '../sessions/title.js';
 import { leftOf, type Budget } from './budget.js';
 import type { SetBudget } from './decision-context.js';
 import type { Turn } from './conversation-log.js';
@@ -19,19 +20,24 @@ interface Props {
   sessionId: string;
   session: Session | null;
   turns: readonly Turn[];
+  /** The address of the list from which the session was opened. */
+  back: string;
   onBudget: SetBudget;
 }
 
-export function SessionHead({ sessionId, session, turns, onBudget }: Props) {
+export function SessionHead({ sessionId, session, turns, back, onBudget }: Props) {
   const client = useClient();
   const { select } = useInspect();
   const remove = async (): Promise<void> => {
     await client.deleteSession(sessionId);
-    navigate('/sessions');
+    navigate(back);
   };
   return (
     <>
-      <PageHead title={session?.metadata.title ?? 'Session'} back="#/sessions">
+      <PageHead
+        title={session?.preview == null ? (session?.metadata.title ?? 'Session') : titleOf(session)}
+        back={`#${back}`}
+      >
         {session !== null && <SessionStatus session={session} />}
         <button class="quiet" onClick={() => select({ kind: 'session' })}>
           <Icon name="panel" /> Details

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
+import { usePopover } from '../parts/use-popover.js';
 import { CHIPS, type ListQuery } from './session-query.js';
 
 const TYPING_PAUSE_MS = 200;
@@ -70,8 +71,9 @@ function Given({ text, onRemove }: { text: string; onRemove: () => void }) {
 }
 
 function MoreFilters({ query, onChange }: Props) {
+  const popover = usePopover();
   return (
-    <details class="picker below">
+    <details ref={popover} class="picker below">
       <summary class="chip">
         <Icon name="plus" size={14} /> Filter
       </summary>

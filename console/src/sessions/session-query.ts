@@ -43,6 +43,25 @@ export function readQuery(query: URLSearchParams): ListQuery {
   };
 }
 
+/** As the address has it: `?show=failed&q=late`, or nothing. */
+export function searchOf(query: ListQuery): string {
+  const given = Object.entries(query).filter(([, value]) => value !== '');
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
+}
+
+/** The filters in words: `Failed, customer=42`. */
+export function describeQuery({ q, show, metadata, from, to }: ListQuery): string {
+  const period = [from !== '' && `from ${from}`, to !== '' && `to ${to}`].filter(Boolean).join(' ');
+  return [
+    show === '' ? '' : CHIPS.find(({ id }) => id === show)!.label,
+    q === '' ? '' : `“${q}”`,
+    metadata,
+    period === '' ? '' : `created ${period}`,
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
 export function filterOf({ q, show, order, metadata, from, to }: ListQuery): SessionFilter {
   return {
     order: order === 'created' ? 'created' : 'activity',

@@ -22,13 +22,15 @@ interface Props {
   order: Order;
   busy: boolean;
   hasMore: boolean;
+  /** The filter as a query of an address, which a session's page keeps for the list beside it. */
+  search: string;
   onOrder: (order: Order) => void;
   onMetadata: (pair: string) => void;
   /** The last of these sessions is in sight. */
   onEnd: () => void;
 }
 
-export function SessionTable({ sessions, order, busy, hasMore, onOrder, onMetadata, onEnd }: Props) {
+export function SessionTable({ sessions, order, busy, hasMore, search, onOrder, onMetadata, onEnd }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const height = useMedia(PHONE) ? PHONE_ROW_HEIGHT : ROW_HEIGHT;
   const { start, end } = useVisibleRows(body, sessions.length, height);
@@ -50,7 +52,7 @@ export function SessionTable({ sessions, order, busy, hasMore, onOrder, onMetada
     k: () => choose((chosen ?? 1) - 1),
     ...(chosen !== null &&
       document.activeElement?.matches('a, button') !== true && {
-        Enter: () => navigate(`/sessions/${sessions[chosen]!.id}`),
+        Enter: () => navigate(`/sessions/${sessions[chosen]!.id}${search}`),
       }),
   });
 
@@ -95,6 +97,7 @@ export function SessionTable({ sessions, order, busy, hasMore, onOrder, onMetada
               session={session}
               index={start + index}
               isChosen={chosen === start + index}
+              search={search}
               onMetadata={onMetadata}
             />
           ))}
@@ -124,13 +127,14 @@ interface RowProps {
   session: Session;
   index: number;
   isChosen: boolean;
+  search: string;
   onMetadata: (pair: string) => void;
 }
 
 const MAX_TAGS = 3;
 
 const Row = memo(
-  function Row({ session, index, isChosen, onMetadata }: RowProps) {
+  function Row({ session, index, isChosen, search, onMetadata }: RowProps) {
     const { id, metadata, preview, model_id, cost, queue, turn_count, waiting_since } = session;
     const { title, ...others } = metadata;
     const tags = Object.entries(others);
@@ -141,7 +145,7 @@ const Row = memo(
         </td>
         <td class="col-title">
           <div class="title-line">
-            <a class="row-link" href={`#/sessions/${id}`}>
+            <a class="row-link" href={`#/sessions/${id}${search}`}>
               {titleOf(session)}
             </a>
             {queue.length > 0 && (

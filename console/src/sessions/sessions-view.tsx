@@ -7,7 +7,7 @@ import { Icon } from '../parts/icon.js';
 import { PageHead } from '../parts/page-head.js';
 import { replaceQuery } from '../route.js';
 import { SessionFilterFields } from './session-filter.js';
-import { filterOf, isFiltered, readQuery } from './session-query.js';
+import { filterOf, isFiltered, readQuery, searchOf } from './session-query.js';
 import { SessionTable } from './session-table.js';
 
 const PAGE = 100;
@@ -55,6 +55,7 @@ export function SessionsView({ query: given }: { query: URLSearchParams }) {
           order={query.order === 'created' ? 'created' : 'activity'}
           busy={list.busy}
           hasMore={list.hasMore}
+          search={searchOf(query)}
           onOrder={(order) => setQuery((before) => ({ ...before, order: order === 'created' ? 'created' : '' }))}
           onMetadata={(metadata) => setQuery((before) => ({ ...before, metadata }))}
           onEnd={list.loadMore}
@@ -97,8 +98,8 @@ function NoSessions() {
 function NothingFound() {
   return (
     <Empty title="No session matches" icon="search">
-      The search looks into the first 120 characters of the first message. A session waits for an answer when its agent
-      calls a tool that asks first, or a tool of yours.
+      The search looks into the first 120 characters of the first message. To find a value such as a customer’s number,
+      use + Filter → Metadata: <code>customer=42</code>.
     </Empty>
   );
 }
