@@ -490,8 +490,13 @@ describe('session tokens', () => {
 
     it('session tokens are limited together to 120 requests a minute of each reading operation', async () => {
       const pageOf = await page(['read']);
-      const answers = await Promise.all(Array.from({ length: 125 }, () => pageOf('GET', path('/queue'))));
-      expect(answers.filter(({ status }) => status === 200)).to.have.length(120);
+      const begun = performance.now();
+      const answers: ApiResponse[] = [];
+      while (!answers.some(({ status }) => status === 429))
+        answers.push(...(await Promise.all(Array.from({ length: 25 }, () => pageOf('GET', path('/queue'))))));
+      // The tests may be slow: two more are allowed each second.
+      const refilled = Math.ceil(((performance.now() - begun) / 1000) * 2);
+      expect(answers.filter(({ status }) => status === 200).length).to.be.within(120, 120 + refilled);
       reachedLimit('session tokens: 120 reads a minute');
       expect((await pageOf('GET', path())).status).to.equal(200);
     });
