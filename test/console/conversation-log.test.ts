@@ -119,6 +119,19 @@ describe("the console's conversation log", () => {
     expect(textsOf(log)).to.deep.equal(['[Kept]']);
   });
 
+  it('the console’s conversation log counts a tool call and its result as one step', () => {
+    const id = { message_id: 'msg_1', tool_use_id: 'toolu_1' };
+    const call = { ...id, name: 'list_files', input: {} };
+    const log = logOf([
+      user('turn_1'),
+      { id: 'evt_use', type: 'agent.tool_use', turn_id: 'turn_1', ...TIMES, ...call } as unknown as Event,
+      { id: 'evt_result', type: 'agent.tool_result', turn_id: 'turn_1', ...TIMES, ...id } as unknown as Event,
+      cancelled('turn_1'),
+    ]);
+    const keys = itemsOf(log.turns[0]!).map(({ key }) => key);
+    expect(keys).to.deep.equal(['evt_turn_1_user', 'evt_use', 'evt_turn_1_end']);
+  });
+
   it('the console’s conversation log asks for a larger budget until somebody decides, or the next call answers', () => {
     const cost = { amount: '1', currency: 'USD' };
     const action = { type: 'budget' as const, spent: cost, max_cost: cost, expires_at: '2026-11-22T09:48:03.123456Z' };

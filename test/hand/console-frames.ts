@@ -7,6 +7,8 @@ import { Gate, message, steps, text, toolUse, wait } from '../support/scripted-m
 const SESSIONS = 10_000;
 const STEPS = 60;
 const CALLS_OF_A_STEP = 8;
+/** Of a long turn the console shows its last steps, and as many more each time that they are asked for. */
+const SHOWN_STEPS = 30;
 const MAX_FRAME_MS = 50;
 
 /** Of the browser's trace, in microseconds. `tdur` is the time that the thread had a processor. */
@@ -95,7 +97,10 @@ describe('frames of the console', function () {
     );
     const page = await browser.open(`/sessions/${sessionId}`, { viewport: DESKTOP });
     const opened = performance.now();
-    await page.locator('.tool').nth(50).waitFor({ timeout: 60_000 });
+    await page
+      .locator('.tool')
+      .nth(SHOWN_STEPS - 2)
+      .waitFor({ timeout: 60_000 });
     const seconds = ((performance.now() - opened) / 1_000).toFixed(1);
     console.log(`      ${count} events, shown after ${seconds} s, ${await nodes(page)} elements of the page`);
     let longest = await measured(page, 'while it streams', async () => {
@@ -104,6 +109,16 @@ describe('frames of the console', function () {
     });
     await page.evaluate('scrollTo(0, 0)');
     longest = Math.max(longest, await measured(page, 'scrolled', () => scroll(page, 100, 300)));
+    const more = await measured(page, 'while it shows earlier steps', async () => {
+      for (const times of [2, 3, 4]) {
+        await page.getByRole('button', { name: 'earlier steps' }).click();
+        await page
+          .locator('.tool')
+          .nth(times * SHOWN_STEPS - 3)
+          .waitFor();
+      }
+    });
+    longest = Math.max(longest, more);
     expect(count).to.be.greaterThan(950);
     expect(longest).to.be.at.most(MAX_FRAME_MS);
   });

@@ -50,7 +50,6 @@ function ItemView({ item, turnId }: Omit<ItemProps, 'signature'>) {
   }
 }
 
-/** Shows nothing for an event that a tool call or the state of the turn shows. */
 function EventView({ event, turnId }: { event: Event; turnId: string }) {
   switch (event.type) {
     case 'user.message':

@@ -1,6 +1,16 @@
-import type { Event } from '../../../client/src/index.js';
+import { isTerminal, type Event } from '../../../client/src/index.js';
 import type { Turn } from './conversation-log.js';
 import { toolCallsOf, type ToolCall } from './tool-calls.js';
+
+/** The events that are a step of their own. A tool call or the state of the turn shows the others, if anything does. */
+const STEPS: ReadonlySet<Event['type']> = new Set([
+  'user.message',
+  'turn.continued',
+  'agent.file',
+  'agent.mcp_error',
+  'agent.context_compacted',
+  'agent.model_changed',
+]);
 
 /** A part of a turn as it is shown. The key of a text stays the same when its draft becomes a stored event. */
 export type TurnItem =
@@ -28,10 +38,10 @@ export function signatureOf(item: TurnItem): string {
 
 export function itemsOf(turn: Turn): TurnItem[] {
   const calls = toolCallsOf(turn.events);
-  return [...turn.events.map((event) => itemOf(event, calls)), ...draftItems(turn)];
+  return [...turn.events.flatMap((event) => itemOf(event, calls) ?? []), ...draftItems(turn)];
 }
 
-function itemOf(event: Event, calls: Map<string, ToolCall>): TurnItem {
+function itemOf(event: Event, calls: Map<string, ToolCall>): TurnItem | null {
   const key = event.id;
   switch (event.type) {
     case 'agent.thinking':
@@ -44,7 +54,7 @@ function itemOf(event: Event, calls: Map<string, ToolCall>): TurnItem {
     case 'agent.custom_tool_use':
       return { kind: 'tool', key, call: calls.get(event.tool_use_id)! };
     default:
-      return { kind: 'event', key, event };
+      return STEPS.has(event.type) || isTerminal(event) ? { kind: 'event', key, event } : null;
   }
 }
 

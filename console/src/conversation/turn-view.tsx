@@ -10,7 +10,7 @@ import { TurnItemView } from './turn-item-view.js';
 import { itemsOf, signatureOf } from './turn-items.js';
 
 /** A turn of a thousand steps would take seconds to show: its newest steps come first, and the others when they are asked for. */
-const STEPS = 80;
+const STEPS = 30;
 
 interface Props {
   turn: Turn;
@@ -33,7 +33,7 @@ export const TurnView = memo(function TurnView({ turn, isInspected }: Props) {
       )}
       {hidden > 0 && (
         <button class="earlier" onClick={() => setSteps(steps + STEPS)}>
-          Show {formatNumber(Math.min(hidden, STEPS))} earlier steps of {formatNumber(items.length)}
+          Show {formatNumber(Math.min(hidden, STEPS))} earlier steps of {formatNumber(others.length)}
         </button>
       )}
       {others.slice(hidden).map((item) => (
