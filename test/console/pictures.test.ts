@@ -131,7 +131,7 @@ describe('the views of the console', function () {
       connections: '/connections',
       'new-connection': '/connections/new',
       inbox: '/inbox',
-      usage: '/usage?days=7',
+      usage: '/usage?time=7',
       files: '/files',
       skills: '/skills',
       'mcp-servers': '/mcp-servers',

@@ -31,7 +31,8 @@ export function Receipt({ event, turnId }: { event: TerminalEvent; turnId: strin
         <strong>{headline(event)}</strong>
         {usage !== null && (
           <span>
-            {formatNumber(usage.input_tokens)} tokens in, {formatNumber(usage.output_tokens)} out
+            {formatNumber(usage.input_tokens)} {usage.input_tokens === 1 ? 'token' : 'tokens'} in,{' '}
+            {formatNumber(usage.output_tokens)} out
           </span>
         )}
         {usage !== null && details !== null && (

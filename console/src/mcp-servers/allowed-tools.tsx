@@ -23,7 +23,7 @@ export function AllowedTools({ server, onSaved }: Props) {
   });
   if (names.length === 0) return null;
   return (
-    <form onSubmit={(event) => (event.preventDefault(), saving.run())}>
+    <form class="form" onSubmit={(event) => (event.preventDefault(), saving.run())}>
       <fieldset>
         <legend>Tools that agents may use</legend>
         <CheckList
@@ -33,7 +33,9 @@ export function AllowedTools({ server, onSaved }: Props) {
         />
       </fieldset>
       <ErrorNote error={saving.error} />
-      <button disabled={saving.busy || allowed.length === 0}>Save</button>
+      <div class="actions">
+        <button disabled={saving.busy || allowed.length === 0}>Save</button>
+      </div>
     </form>
   );
 }

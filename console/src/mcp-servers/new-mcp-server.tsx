@@ -22,7 +22,7 @@ export function NewMcpServer() {
   });
   return (
     <>
-      <PageHead title="Register an MCP server" />
+      <PageHead title="Register an MCP server" back="#/mcp-servers" />
       <ActionForm
         action={registering}
         submit={registering.busy ? 'Connecting to the server …' : 'Register'}
@@ -40,7 +40,7 @@ export function NewMcpServer() {
         />
         <TextField
           label="Address"
-          hint="Its Streamable HTTP endpoint. It must be https and public."
+          hint="Its Streamable HTTP endpoint. It must be https and public, or in MCP_ALLOWED_HOSTS."
           required
           type="url"
           placeholder="https://example.com/mcp"

@@ -44,14 +44,19 @@ export function formatDateTime(timestamp: string, timeZone?: string): string {
   return format.format(new Date(timestamp));
 }
 
-/** "2 min. ago", "in 3 hr."; a timestamp of this second is "now". */
+/** "2 min ago", "in 3 hr"; a timestamp of this second is "now". */
 export function formatRelative(timestamp: string): string {
   const seconds = Math.round((Date.parse(timestamp) - Date.now()) / 1_000);
   const size = Math.abs(seconds);
-  if (size < 60) return RELATIVE.format(seconds, 'second');
-  if (size < 3_600) return RELATIVE.format(Math.round(seconds / 60), 'minute');
-  if (size < 86_400) return RELATIVE.format(Math.round(seconds / 3_600), 'hour');
-  return RELATIVE.format(Math.round(seconds / 86_400), 'day');
+  if (size < 60) return relative(seconds, 'second');
+  if (size < 3_600) return relative(Math.round(seconds / 60), 'minute');
+  if (size < 86_400) return relative(Math.round(seconds / 3_600), 'hour');
+  return relative(Math.round(seconds / 86_400), 'day');
+}
+
+/** Without the full stop of the abbreviation, which would stand twice at the end of a sentence. */
+function relative(value: number, unit: Intl.RelativeTimeFormatUnit): string {
+  return RELATIVE.format(value, unit).replace('.', '');
 }
 
 /** As an input of type `datetime-local` takes it, in the time zone of the browser. */

@@ -25,7 +25,7 @@ export function NewSchedule() {
   });
   return (
     <>
-      <PageHead title="New schedule" />
+      <PageHead title="New schedule" back="#/schedules" />
       <ActionForm
         action={creating}
         submit="Create schedule"

@@ -38,7 +38,7 @@ export function ScheduleView({ id }: { id: string }) {
   const zone = schedule.cron === null ? undefined : schedule.timezone;
   return (
     <>
-      <PageHead title={schedule.name ?? 'Schedule'}>
+      <PageHead title={schedule.name ?? 'Schedule'} back="#/schedules">
         <ScheduleStatus schedule={schedule} />
         <button disabled={running.busy} onClick={() => running.run()}>
           Run now

@@ -101,9 +101,8 @@ function Account({ theme, onTheme, onSignOut }: Props) {
         <span class={`dot ${reachable ? 'good' : 'bad'}`} title={reachable ? 'Connected' : 'Not connected'} />
         <span class="clip">
           <strong>{config.project ?? '…'}</strong>
-          <span class="hint clip">
-            {config.key_name === null ? 'key without a name' : `key ${config.key_name}`} · {location.host}
-          </span>
+          <span class="hint clip">{config.key_name === null ? 'key without a name' : `key ${config.key_name}`}</span>
+          <span class="hint clip">{location.host}</span>
           <span class="visually-hidden">{reachable ? 'Connected' : 'Not connected'}</span>
         </span>
       </div>

@@ -25,7 +25,7 @@ export function NewWebhook() {
   }
   return (
     <>
-      <PageHead title="New webhook" />
+      <PageHead title="New webhook" back="#/webhooks" />
       <ActionForm
         action={creating}
         submit="Create webhook"

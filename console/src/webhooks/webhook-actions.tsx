@@ -36,7 +36,7 @@ export function WebhookActions({ webhook, onChanged, onSecret, onTested }: Props
   };
   return (
     <>
-      <PageHead title={webhook.description ?? 'Webhook'}>
+      <PageHead title={webhook.description ?? 'Webhook'} back="#/webhooks">
         <WebhookStatus webhook={webhook} />
         <button disabled={testing.busy || !enabled} onClick={() => testing.run()}>
           Send a test

@@ -22,7 +22,7 @@ export function WebhookFields({ webhook, onChange }: Props) {
     <>
       <TextField
         label="Address"
-        hint="It must be https and public. Answer with a 2xx status within 15 seconds."
+        hint="It must be https and public, or in MCP_ALLOWED_HOSTS. Answer with a 2xx status within 15 seconds."
         required
         type="url"
         placeholder="https://example.com/hook"
