@@ -53,10 +53,14 @@ export interface Storage {
   check(): Promise<void>;
 }
 
-/** A row names an object that is not in the storage: it was lost or has just been deleted. */
+/** A row names an object that is not in the storage, or not whole: it was lost or has just been deleted. */
 export class ObjectMissingError extends Error {
-  constructor(key: string) {
-    super(`there is no object ${key}`);
+  constructor(
+    readonly key: string,
+    message = `there is no object ${key}`,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
     this.name = 'ObjectMissingError';
   }
 }

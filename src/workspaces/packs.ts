@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { newStorageKey, type Storage } from '../files/storage.js';
+import { newStorageKey, ObjectMissingError, type Storage } from '../files/storage.js';
 import { MIB } from '../platform/units.js';
 import { isFile, type FileEntry, type Manifest } from './manifest.js';
 
@@ -155,7 +155,7 @@ export class PackReader implements ContentReader {
 
   constructor(private readonly storage: Storage) {}
 
-  /** @throws ObjectMissingError, Error if the object ends too early */
+  /** @throws ObjectMissingError, also if the object ends too early */
   async *read({ at: { pack, offset }, size }: Pick<StoredContent, 'at' | 'size'>): AsyncGenerator<Buffer> {
     const open = await this.#seek(pack, offset);
     let missing = size;
@@ -202,7 +202,9 @@ export class PackReader implements ContentReader {
       return rest;
     }
     const next = await open.chunks.next();
-    if (next.done === true) throw new Error(`the object ${open.pack} is shorter than its workspace says`);
+    if (next.done === true) {
+      throw new ObjectMissingError(open.pack, `the object ${open.pack} is shorter than its workspace says`);
+    }
     open.at += next.value.length;
     return next.value;
   }

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
-import { newStorageKey, type Storage } from '../files/storage.js';
+import { newStorageKey, ObjectMissingError, type Storage } from '../files/storage.js';
 import { decodeManifest, EMPTY_MANIFEST, encodeManifest, sizeOf, type Manifest } from './manifest.js';
 
 /** The newest version of a session's workspace, as its row has it. */
@@ -30,10 +30,13 @@ export async function findSessionWorkspace(
   return row ?? null;
 }
 
-/** @throws ObjectMissingError, ServiceError `storage_error` */
+/** @throws ObjectMissingError, also if the object is damaged; ServiceError `storage_error` */
 export async function readManifest(storage: Storage, key: string | null): Promise<Manifest> {
   if (key === null) return EMPTY_MANIFEST;
-  return decodeManifest(await storage.read(key, Number.MAX_SAFE_INTEGER));
+  const bytes = await storage.read(key, Number.MAX_SAFE_INTEGER);
+  return decodeManifest(bytes).catch((cause: unknown) => {
+    throw new ObjectMissingError(key, `the object ${key} is damaged: it is no manifest`, { cause });
+  });
 }
 
 /** Stores a manifest under a key of its own: a late writer never replaces another one's. */

@@ -3,9 +3,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { openStorage } from '../../src/files/open-storage.js';
+import { newStorageKey } from '../../src/files/storage.js';
 import { eventually } from '../support/eventually.js';
+import { budget, PRICE, tokens } from '../support/money.js';
 import { processesWith } from '../support/processes-with.js';
-import { text, toolUse } from '../support/scripted-model.js';
+import { failure, message, text, toolUse } from '../support/scripted-model.js';
+import { requiredActions } from '../support/waiting-turns.js';
 import { useWorkspaceService } from '../support/workspace-service.js';
 
 const isRunning = (mark: string): boolean => processesWith(mark).length > 0;
@@ -14,7 +18,7 @@ describe('a session with a workspace', () => {
   const { service, session, calls, bash } = useWorkspaceService({
     config: { sandboxMemoryMb: 300 },
     // For commands of 32,000 characters.
-    model: { max_output_tokens: 64_000 },
+    model: { max_output_tokens: 64_000, price: PRICE },
   });
 
   it('begins empty, and has a version for each call that changed its tree', async () => {
@@ -215,6 +219,105 @@ describe('a session with a workspace', () => {
     const results = (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
     expect(results.map(({ workspace }) => workspace.version as number)).to.deep.equal([1]);
     expect((await bash(id, 'cat log')).content).to.equal('once\n');
+  });
+
+  it('is followed by the message that steered while a command ran, with the tree that the command has left', async () => {
+    const id = await session();
+    service.model.on(/Before the steering/, () =>
+      toolUse('bash', { command: 'echo one > a; cd /tmp; sleep 600.11; echo two >> /workspace/a' }),
+    );
+    service.model.on(/Also this/, ({ step }) =>
+      step === 0 ? toolUse('bash', { command: 'pwd; cat /workspace/a' }) : text('ok'),
+    );
+    const turnId = await service.send(id, 'Before the steering');
+    await eventually('the command runs', () => isRunning('sleep\x00600.11'));
+    const steering = { content: 'Also this', when_running: 'steer' };
+    const { status, body } = await service.api('POST', `/v1/sessions/${id}/messages`, steering);
+    expect([status, body.state, body.turn_id]).to.deep.equal([201, 'steering', turnId]);
+    for (const pid of processesWith('sleep\x00600.11')) process.kill(pid);
+    expect(await service.ended(id)).to.include({ type: 'turn.completed', turn_id: turnId });
+    const events = await service.history(id);
+    expect(events.map(({ type }) => type as string)).to.deep.equal([
+      ...['user.message', 'agent.tool_use', 'agent.tool_result', 'user.message'],
+      ...['agent.tool_use', 'agent.tool_result', 'agent.message', 'turn.completed'],
+    ]);
+    expect(events[2].workspace).to.include({ version: 1, exit_code: 0 });
+    expect(events[5].content).to.equal('/tmp\none\ntwo\n');
+  });
+
+  it('goes on with its tree as it stands when a failed turn is continued', async () => {
+    const id = await session();
+    service.model.reply(
+      toolUse('bash', { command: 'echo one > a; cd /tmp' }),
+      failure('invalid_request_error'),
+      toolUse('bash', { command: 'pwd; cat /workspace/a; echo two >> /workspace/a' }),
+      text('ok'),
+    );
+    await service.send(id, 'Fails after a command');
+    expect(await service.ended(id)).to.include({ type: 'turn.failed' });
+    expect((await service.api('GET', `/v1/sessions/${id}`)).body.workspace).to.include({ version: 1, file_count: 1 });
+    expect((await service.api('POST', `/v1/sessions/${id}/continue`)).status).to.equal(201);
+    expect(await service.ended(id)).to.include({ type: 'turn.completed' });
+    const results = (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
+    expect(results.map(({ content }) => content as string)).to.deep.equal(['(no output)', '/tmp\none\n']);
+    expect(results.map(({ workspace }) => workspace.version as number)).to.deep.equal([1, 2]);
+  });
+
+  it('keeps the version of a command that came before the budget was reached, and goes on with it when the budget grows', async () => {
+    const id = await session({ budget: budget('0.5', 'pause'), thinking_enabled: false });
+    service.model.on(/Spend on commands/, ({ step }) => {
+      if (step === 0) return message([toolUse('bash', { command: 'echo paid > a' })], tokens(300));
+      if (step === 1) return message([toolUse('bash', { command: 'cat a' })], tokens(2));
+      return message([text('ok')], tokens(2));
+    });
+    await service.send(id, 'Spend on commands');
+    const [action] = await requiredActions(service, id);
+    expect(action).to.include({ type: 'budget' });
+    expect((await service.api('GET', `/v1/sessions/${id}`)).body.workspace).to.include({ version: 1, file_count: 1 });
+    expect((await service.api('PATCH', `/v1/sessions/${id}`, { budget: budget('2', 'pause') })).status).to.equal(200);
+    expect(await service.ended(id)).to.include({ type: 'turn.completed', stop_reason: 'end_turn' });
+    const results = (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
+    expect(results.map(({ content }) => content as string)).to.deep.equal(['(no output)', 'paid\n']);
+  });
+
+  it('gives each call an error result that helps, and ends the turn, when the storage has lost an object of its tree', async () => {
+    const id = await session();
+    await bash(id, 'echo kept > a');
+    const storage = await openStorage(service.config);
+    const [{ pack }] = await service.db.query<[{ pack: string }]>(
+      'SELECT objects[2] AS pack FROM workspaces WHERE session_id = $1',
+      [id],
+    );
+    // A fork has the same objects, and no tree on the worker's disk.
+    const forkOf = async (): Promise<string> =>
+      (await service.api('POST', `/v1/sessions/${id}/fork`, {})).body.id as string;
+    const expectLost = async (session: string): Promise<void> => {
+      const events = await calls(session, [['bash', { command: 'cat a' }]]);
+      const result = events.find(({ type }) => type === 'agent.tool_result');
+      expect(result).to.include({ is_error: true }).and.not.have.property('workspace');
+      expect(result.content).to.contain('has lost files of this workspace').and.contain('a new session');
+      expect(result.content).to.contain('Nothing of this call was kept');
+      expect(events.at(-1)).to.include({ type: 'turn.completed' });
+    };
+    const bytes = await storage.read(pack, 1000);
+    const put = (key: string, content: Buffer) =>
+      storage.put(key, content, { contentType: 'application/octet-stream', size: content.length });
+    await put(pack, bytes.subarray(1));
+    await expectLost(await forkOf());
+    await storage.delete(pack);
+    await expectLost(await forkOf());
+    // Under a key that no process has read.
+    for (const content of [null, Buffer.from('no manifest')]) {
+      const key = newStorageKey('workspaces', id);
+      if (content !== null) await put(key, content);
+      const fork = await forkOf();
+      await service.db.query('UPDATE workspaces SET objects[1] = $2 WHERE session_id = $1', [fork, key]);
+      await expectLost(fork);
+      const { status, body } = await service.api('GET', `/v1/sessions/${fork}/workspace/files`);
+      expect([status, body.error.type]).to.deep.equal([502, 'storage_error']);
+    }
+    await put(pack, bytes);
+    expect((await bash(await forkOf(), 'cat a')).content).to.equal('kept\n');
   });
 
   it('refuses wrong input without running anything', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { openStorage } from '../../src/files/open-storage.js';
 import { skillMd, zip } from '../src/skills/zip.js';
 import { upload } from '../support/upload.js';
 import { useWorkspaceService } from '../support/workspace-service.js';
@@ -27,6 +28,20 @@ describe('a command of a workspace', () => {
     await service.api('DELETE', `/v1/files/${first}`);
     // The names of the others stay.
     expect((await bash(id, 'ls /mnt/session/uploads')).content).to.equal(`a-${second.slice(-6)}.csv\nb\n`);
+  });
+
+  it('a command of a workspace gets an error result that helps while the content of an attachment is lost, and runs when it is deleted', async () => {
+    const id = await session();
+    const file = await uploaded('lost.csv', '1');
+    const [{ key }] = await service.db.query<[{ key: string }]>('SELECT storage_key AS key FROM files WHERE id = $1', [
+      file,
+    ]);
+    await (await openStorage(service.config)).delete(key);
+    const [result] = await results(id, [['bash', { command: 'echo ran' }]], { files: [file] });
+    expect(result).to.include({ is_error: true }).and.not.have.property('workspace');
+    expect(result.content).to.contain('has lost an attachment of this session').and.contain('when it is deleted');
+    expect((await service.api('DELETE', `/v1/files/${file}`)).status).to.equal(204);
+    expect((await bash(id, 'echo ran')).content).to.equal('ran\n');
   });
 
   it('a command of a workspace reads the skills of its turn and runs their scripts, and those of no other turn', async () => {

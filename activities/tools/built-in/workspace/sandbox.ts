@@ -1,4 +1,5 @@
 import pRetry from 'p-retry';
+import { ObjectMissingError } from '../../../../src/files/storage.js';
 import { workspaceOpenSeconds } from '../../../../src/platform/metrics.js';
 import type { Manifest } from '../../../../src/workspaces/manifest.js';
 import {
@@ -15,7 +16,7 @@ import { mountsOf } from './mounts.js';
 
 /** Time of the service's own commands: of `read`, `write`, `edit` and `deliver_file`. */
 const OWN_COMMAND_MS = 60_000;
-/** How often a call begins again whose sandbox failed. */
+/** How often a call begins again whose sandbox failed, or which needs an object that is missing. */
 const RETRIES = 2;
 
 /** A sandbox that begins with the newest version of the session's workspace. */
@@ -55,7 +56,7 @@ export class OpenSandbox {
 
 /**
  * Does a call's work in a sandbox. A sandbox that fails is never the result of a command: the call begins again, with the same
- * version.
+ * version. It also begins again where an object is missing: a file or a skill may have just been deleted.
  */
 export async function inSandbox(
   call: ToolCall,
@@ -78,13 +79,26 @@ export async function inSandbox(
       retries: RETRIES,
       minTimeout: 200,
       signal: call.signal,
-      shouldRetry: ({ error }) => error instanceof SandboxFailedError,
+      shouldRetry: ({ error }) => error instanceof SandboxFailedError || error instanceof ObjectMissingError,
     });
   } catch (err) {
+    const { id: turnId, sessionId } = call.turn;
+    const ids = { turn_id: turnId, session_id: sessionId };
+    if (err instanceof ObjectMissingError) {
+      deps.log.error({ err, ...ids }, 'the storage has lost an object of a workspace: its calls get an error result');
+      return textResult(lost(err), true);
+    }
     if (!(err instanceof SandboxFailedError)) throw err;
-    deps.log.error({ err, turn_id: call.turn.id }, 'a sandbox failed: its call gets an error result');
+    deps.log.error({ err, ...ids }, 'a sandbox failed: its call gets an error result');
     return unavailable();
   }
+}
+
+function lost({ key }: ObjectMissingError): string {
+  const what = key.startsWith('workspaces/')
+    ? 'files of this workspace. Until the operator of the service restores them, no command can run in this session; commands work in a new session'
+    : 'an attachment of this session or a skill of this turn. Commands can run again when the operator of the service has restored it, or when it is deleted';
+  return `The workspace cannot be opened: the file storage has lost ${what}. Nothing of this call was kept.`;
 }
 
 async function open(call: ToolCall, deps: ToolDeps, provider: SandboxProvider, base: Workspace): Promise<OpenSandbox> {
