@@ -10,7 +10,7 @@ import { TurnItemView } from './turn-item-view.js';
 import { itemsOf, signatureOf } from './turn-items.js';
 
 /** A turn of a thousand steps would take seconds to show: its newest steps come first, and the others when they are asked for. */
-const STEPS = 30;
+const STEPS = 40;
 
 interface Props {
   turn: Turn;
