@@ -212,6 +212,31 @@ describe('the lease of a worker', function () {
     expect(system.model.requests.length).to.equal(2);
   });
 
+  it('the lease of a worker once lost, leaves a model call that nobody answered in the count, without tokens and without an estimate', async () => {
+    const worker = await addWorker();
+    let arrive!: () => void;
+    const arrived = new Promise<void>((resolve) => (arrive = resolve));
+    system.model.on(/unanswered/, (_, index) => {
+      if (index > 0) return 'answer';
+      arrive();
+      return new Promise(() => undefined);
+    });
+    const turn = await system.send(await system.session(), 'unanswered');
+    await arrived;
+    await worker.kill();
+    await addWorker();
+    const { usage_details } = await system.ended(turn);
+    expect(usage_details).to.include({ model_calls: 2 }).and.not.have.property('estimated');
+    const { body } = await system.insist('GET', `/v1/sessions/${turn.sessionId}/turns/${turn.turnId}/timeline`);
+    const calls = (body.items as { type: string; status: string; usage?: object }[]).filter(
+      ({ type }) => type === 'model_call',
+    );
+    expect(calls.map(({ status, usage }) => [status, usage !== undefined])).to.deep.equal([
+      ['failed', false],
+      ['ok', true],
+    ]);
+  });
+
   const tokensOf = async ({ turnId }: Turn): Promise<Buffer[]> => {
     const rows = await system.db.query<{ task_token: Buffer }[]>(
       `SELECT task_token FROM tool_calls WHERE turn_id = $1 UNION ALL

@@ -304,9 +304,9 @@ async function checkMoney(
   return { faults, modelCalls, unsentModelCalls, cost: `${Number(cost) / 1e12} USD` };
 }
 
-/** Of a timeline: a model call that counts and costs nothing, because nothing of its answer was recorded. */
+/** Of a timeline: a model call that counts and costs nothing, because nothing of its answer came or was recorded. */
 const isUnrecorded = ({ type, usage, cost }: History[number]): boolean =>
-  type === 'model_call' && usage === undefined && picos(cost) === 0n;
+  type === 'model_call' && ((usage?.output_tokens as number | undefined) ?? 0) === 0 && picos(cost) === 0n;
 
 const line = (values: object): string =>
   Object.entries(values)
