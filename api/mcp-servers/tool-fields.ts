@@ -11,6 +11,13 @@ const status = {
     '`offered`: turns offer it. `not_allowed`: it is not in `allowed_tools`. `held_back`: the server is pinned, and somebody has to accept the tool first.',
 } as const;
 
+const taskSupport = {
+  $id: 'McpTaskSupport',
+  type: 'string',
+  enum: ['required', 'optional'],
+  description: 'How a tool can be called as a task.',
+} as const;
+
 /** A tool of an MCP server with its schema, as the service offers it to the model. */
 export const serverTool = presented(
   'McpServerTool',
@@ -26,11 +33,7 @@ export const serverTool = presented(
       toolAnnotations,
       'What the server says about the effects of the tool; null if it says nothing.',
     ),
-    task_support: {
-      type: ['string', 'null'],
-      enum: ['required', 'optional', null],
-      description: 'Whether it can be called as a task; `required`: only so. Null: it cannot.',
-    },
+    task_support: orNull(taskSupport, 'Whether it can be called as a task; `required`: only so. Null: it cannot.'),
     status,
   },
   {
@@ -71,7 +74,12 @@ export const toolResult = presented(
   {
     content: { type: 'array', items: content, description: 'The result, or what went wrong. At most 1 MiB in all.' },
     is_error: described(flag, 'True if the tool reports an error, or the call failed.'),
-    duration_ms: { type: 'integer', minimum: 0, description: 'How long the call took, with its connection.' },
+    duration_ms: {
+      type: 'integer',
+      format: 'int32',
+      minimum: 0,
+      description: 'How long the call took, with its connection.',
+    },
   },
   { content: [{ type: 'text', text: 'Order 4711 is two days late.' }], is_error: false, duration_ms: 84 },
 );

@@ -87,7 +87,7 @@ export function Composer({ sessionId, running, onSend, onCancel }: Props) {
         </label>
         <FilePicker attachments={attachments} />
         <SkillPicker selected={skills} onChange={setSkills} />
-        <OutputPicker json={schema} onChange={setSchema} />
+        <OutputPicker json={schema} onChange={setSchema} error={sending.error} />
         <div class="send">
           {running ? (
             <>

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import { JsonField } from '../parts/json-field.js';
 import { usePopover } from '../parts/use-popover.js';
 
@@ -10,11 +11,18 @@ const EXAMPLE = {
 interface Props {
   json: string;
   onChange: (json: string) => void;
+  /** Why the last message was not sent. */
+  error: unknown;
 }
 
+class NotJsonError extends Error {}
+
 /** The JSON Schema of the value with which the turn of the next message must end. */
-export function OutputPicker({ json, onChange }: Props) {
+export function OutputPicker({ json, onChange, error }: Props) {
   const popover = usePopover();
+  useEffect(() => {
+    if (error instanceof NotJsonError) popover.current!.open = true;
+  }, [error]);
   return (
     <details ref={popover} class="picker">
       <summary class="button quiet">Output{json !== '' && ' (1)'}</summary>
@@ -36,12 +44,12 @@ export function OutputPicker({ json, onChange }: Props) {
   );
 }
 
-/** The field of a message. @throws Error if the text is no JSON; the service checks the rest */
+/** The field of a message. @throws NotJsonError if the text is no JSON; the service checks the rest */
 export function outputSchemaOf(json: string): { output_schema?: { type: 'object' } } {
   if (json.trim() === '') return {};
   try {
     return { output_schema: JSON.parse(json) as { type: 'object' } };
   } catch {
-    throw new Error('The schema of the output is not JSON.');
+    throw new NotJsonError('The schema of the output is not JSON.');
   }
 }
