@@ -30,8 +30,14 @@ export function useConsole(options: () => FaultSystemOptions = () => ({})): {
   return { system, browser };
 }
 
+/** What just appears is pale. Some animations have no end. */
+const ANIMATIONS_END = `Promise.all(document.getAnimations()
+  .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity).map(({ finished }) => finished.catch(() => null)))
+  .then(() => null)`;
+
 /** The page fits its window and is accessible. SCREENSHOTS names a folder for its picture. */
 export async function inspect(page: Page, name: string): Promise<void> {
+  await page.evaluate(ANIMATIONS_END);
   expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).to.equal(true);
   expect(await accessibilityFindings(page)).to.deep.equal([]);
   const folder = process.env.SCREENSHOTS;
