@@ -32,6 +32,9 @@ export async function startService(
     /Ctrl-C stops everything/,
   );
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
+  const db = await openDataSource(embeddedDatabaseUrl(dataDir)!, 1, 'bench');
+  await db.query('UPDATE projects SET max_running_turns = $1', [MAX_TURNS]);
+  await db.destroy();
   return {
     name: 'service',
     ...turnFrames,
@@ -55,7 +58,7 @@ export async function startApart(dataDir: string, mcp: TestMcpServer, away = 0):
   url.pathname = `/bench_${name}`;
   await migrate(url.href);
   const db = await openDataSource(url.href, 1, 'bench');
-  const { key } = await createKey(db, { project: 'bench' });
+  const { key } = await createKey(db, { project: 'bench', maxRunningTurns: MAX_TURNS });
   await db.destroy();
   if (away > 0) url.port = String(await delayWire({ host: url.hostname, port: Number(url.port) }, away));
   const env = {
@@ -81,10 +84,14 @@ export const temporalAddressOf = (dataDir: string): string => keptSettings(dataD
 
 const modelsFileOf = (dataDir: string): string => join(dataDir, 'bench-models.json');
 
+/** More than a machine carries. */
+const MAX_TURNS = 1000;
+
 const settingsOf = (dataDir: string, { host }: TestMcpServer): Record<string, string> => ({
   MODELS_FILE: modelsFileOf(dataDir),
   MCP_ALLOWED_HOSTS: host,
   RATE_LIMIT_PER_MINUTE: '0',
+  WORKER_MAX_ACTIVITIES: String(MAX_TURNS),
   LOG_LEVEL: 'error',
 });
 
