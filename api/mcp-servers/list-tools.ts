@@ -1,10 +1,8 @@
 import type { McpServerRow, McpTool } from '../../src/db/entities/mcp-servers.js';
 import { readTools } from '../../src/mcp/find-servers.js';
 import { toolStatus } from '../../src/mcp/tool-status.js';
-import { ServiceError } from '../../src/platform/errors.js';
-import { pageOf } from '../../src/platform/page.js';
 import { operation } from '../http/core/operation.js';
-import { filteredList, pageRequest, pageSchema } from '../http/core/page.js';
+import { filteredList, pageOfItems, pageRequest, pageSchema } from '../http/core/page.js';
 import { mcpServerOfPath } from './resource.js';
 import { serverTool } from './tool-fields.js';
 
@@ -19,16 +17,12 @@ export const listMcpServerTools = operation<undefined, McpServerRow>({
   resource: mcpServerOfPath,
   async handle({ deps: { db }, resource: server, query }) {
     const list = filteredList('mcp_server_tools', server.id);
-    const { limit, after } = pageRequest(query, list, 1);
-    const tools = await readTools(db, server.id);
-    const start = after === null ? 0 : positionAfter(tools, after[0]!);
-    const page = { rows: tools.slice(start, start + limit), hasMore: start + limit < tools.length };
-    return pageOf(
-      list,
-      page,
-      ({ name }) => [name],
-      (tool) => presentTool(server, tool),
-    );
+    const request = pageRequest(query, list, 1);
+    return pageOfItems(list, request, await readTools(db, server.id), {
+      nameOf: ({ name }) => name,
+      present: (tool) => presentTool(server, tool),
+      gone: 'The tools of the server have changed since this cursor was given. Start again without it.',
+    });
   },
 });
 
@@ -39,13 +33,4 @@ function presentTool(server: McpServerRow, { annotations, task_support, ...tool 
     task_support: task_support ?? null,
     status: toolStatus(server, tool.name),
   });
-}
-
-function positionAfter(tools: readonly McpTool[], name: string): number {
-  const index = tools.findIndex((tool) => tool.name === name);
-  if (index >= 0) return index + 1;
-  throw new ServiceError(
-    'invalid_cursor',
-    'The tools of the server have changed since this cursor was given. Start again without it.',
-  );
 }

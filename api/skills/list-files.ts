@@ -1,11 +1,9 @@
 import { listSkillFiles } from '../../src/skills/content.js';
 import type { Skill } from '../../src/skills/store.js';
-import { ServiceError } from '../../src/platform/errors.js';
 import { described } from '../../src/platform/object-schema.js';
-import { pageOf } from '../../src/platform/page.js';
 import { count, text } from '../../src/platform/schema-fields.js';
 import { operation } from '../http/core/operation.js';
-import { filteredList, pageRequest, pageSchema } from '../http/core/page.js';
+import { filteredList, pageOfItems, pageRequest, pageSchema } from '../http/core/page.js';
 import { presented } from '../http/core/presenter.js';
 import { skillOfPath } from './resource.js';
 import { unlessLost } from './unless-lost.js';
@@ -30,23 +28,13 @@ export const listFilesOfSkill = operation<undefined, Skill>({
   resource: skillOfPath,
   async handle({ deps: { storage }, resource: skill, query }) {
     const list = filteredList('skill_files', skill.id);
-    const { limit, after } = pageRequest(query, list, 1);
+    const request = pageRequest(query, list, 1);
     const files = await unlessLost(listSkillFiles(storage, skill));
-    const start = after === null ? 0 : positionAfter(files, after[0]!);
-    const page = { rows: files.slice(start, start + limit), hasMore: start + limit < files.length };
-    return pageOf(
-      list,
-      page,
-      ({ path }) => [path],
-      ({ path, size }) => file.present({ path, size_bytes: size }),
-    );
+    return pageOfItems(list, request, files, {
+      nameOf: ({ path }) => path,
+      present: ({ path, size }) => file.present({ path, size_bytes: size }),
+      // The files of a skill never change: a cursor of this list has its file.
+      gone: 'The cursor is not one of this list. Start again without it.',
+    });
   },
 });
-
-/** The files of a skill never change: the file of a cursor is there. */
-function positionAfter(files: { path: string }[], path: string): number {
-  const index = files.findIndex((one) => one.path === path);
-  if (index < 0)
-    throw new ServiceError('invalid_cursor', 'The cursor is not one of this list. Start again without it.');
-  return index + 1;
-}

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { objectSchema } from '../../../src/platform/object-schema.js';
-import { validationError } from '../../../src/platform/errors.js';
+import { ServiceError, validationError } from '../../../src/platform/errors.js';
 import { decodeCursor, invalidCursor, pageOf, type PageRequest, type PageRows } from '../../../src/platform/page.js';
 import type { JsonText } from '../../../src/platform/json-text.js';
 import type { JsonSchema } from './operation.js';
@@ -28,6 +28,22 @@ export async function newestPage<Row extends Record<'id' | 'created_at', unknown
 ): Promise<JsonText> {
   const rows = await read(newestFirst(query, list));
   return pageOf(list, rows, ({ created_at, id }) => [created_at, id] as string[], present);
+}
+
+/**
+ * A page of a list that is in memory, whose cursors hold the name of an item. `list` is the list's name with its filter.
+ * @param gone the message for a cursor whose item is not in the list
+ */
+export function pageOfItems<Item>(
+  list: string,
+  { limit, after }: PageRequest,
+  items: readonly Item[],
+  { nameOf, present, gone }: { nameOf: (item: Item) => string; present: (item: Item) => object; gone: string },
+): JsonText {
+  const start = after === null ? 0 : items.findIndex((item) => nameOf(item) === after[0]) + 1;
+  if (after !== null && start === 0) throw new ServiceError('invalid_cursor', gone);
+  const page = { rows: items.slice(start, start + limit), hasMore: start + limit < items.length };
+  return pageOf(list, page, (item) => [nameOf(item)], present);
 }
 
 export function newestFirst(query: Record<string, string>, list: string): PageRequest {
