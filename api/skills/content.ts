@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
-import { contentDisposition, mimeTypeOf } from '../../src/files/filename.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { listSkillFiles, openSkillFile } from '../../src/skills/content.js';
 import type { Skill } from '../../src/skills/store.js';
-import { BYTES, DOWNLOAD_HEADERS, sendContent } from '../http/core/download.js';
+import { FILE_BYTES, sendFile } from '../http/core/download.js';
 import { operation } from '../http/core/operation.js';
 import { skillOfPath } from './resource.js';
 import { unlessLost } from './unless-lost.js';
@@ -18,14 +17,7 @@ export const skillContent = operation<undefined, Skill>({
     properties: { path: { type: 'string', description: 'The file, as the list of files shows it.' } },
     required: ['path'],
   },
-  success: {
-    status: 200,
-    description: 'The bytes of the file, with a type found from the extension of its name.',
-    mediaType: '*/*',
-    schema: BYTES,
-    example: 'the bytes of the file',
-    headers: { 'Content-Disposition': '`attachment` with the name of the file.' },
-  },
+  success: FILE_BYTES,
   errors: ['skill_not_found', 'not_found', 'too_many_requests', 'storage_error'],
   resource: skillOfPath,
   async handle({ deps: { downloads, storage }, ctx, caller, resource: skill, query }) {
@@ -34,10 +26,6 @@ export const skillContent = operation<undefined, Skill>({
     const file = files.find(({ path }) => path === query.path);
     if (file === undefined) throw new ServiceError('not_found', 'The skill has no file at this path.');
     const content = file.size === 0 ? Readable.from([]) : await unlessLost(openSkillFile(storage, skill, file));
-    const filename = file.path.slice(file.path.lastIndexOf('/') + 1);
-    ctx.status = 200;
-    ctx.set(DOWNLOAD_HEADERS);
-    ctx.set({ 'Content-Type': mimeTypeOf(filename), 'Content-Disposition': contentDisposition(filename) });
-    sendContent(ctx, content, file.size);
+    sendFile(ctx, file.path, content, file.size);
   },
 });

@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream';
-import { contentDisposition } from '../../src/files/filename.js';
 import { WorkspaceArchive } from '../../src/workspaces/archive.js';
 import { hasFolder } from '../../src/workspaces/browse.js';
 import { WORKSPACE } from '../../src/workspaces/layout.js';
 import type { Workspace } from '../../src/workspaces/store.js';
-import { BYTES } from '../http/core/download.js';
+import { BYTES, sendFile } from '../http/core/download.js';
 import { operation } from '../http/core/operation.js';
-import { DOWNLOAD_ERRORS, sendDownload } from './download.js';
+import { DOWNLOAD_ERRORS, whole } from './download.js';
 import { pathOf, readNewest, workspaceFileNotFound, workspaceOfPath } from './resource.js';
 
 /** GET /v1/sessions/{session_id}/workspace/archive: a folder as ZIP, built while it is sent. */
@@ -40,7 +39,7 @@ export const workspaceArchive = operation<undefined, Workspace>({
       await Promise.all(found.packs.map((key) => deps.storage.size(key)));
       return found;
     });
-    ctx.set({ 'Content-Type': 'application/zip', 'Content-Disposition': contentDisposition('workspace.zip') });
-    sendDownload(ctx, Readable.from(archive.chunks(deps.storage), { objectMode: false }), archive.size);
+    const content = Readable.from(archive.chunks(deps.storage), { objectMode: false });
+    sendFile(ctx, 'workspace.zip', whole(content, archive.size), archive.size);
   },
 });

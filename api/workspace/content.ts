@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream';
-import { contentDisposition, mimeTypeOf } from '../../src/files/filename.js';
 import type { Storage } from '../../src/files/storage.js';
 import { findEntry } from '../../src/workspaces/browse.js';
 import { isFile, type FileEntry } from '../../src/workspaces/manifest.js';
 import type { Workspace } from '../../src/workspaces/store.js';
-import { BYTES } from '../http/core/download.js';
+import { FILE_BYTES, sendFile } from '../http/core/download.js';
 import { operation } from '../http/core/operation.js';
-import { DOWNLOAD_ERRORS, sendDownload } from './download.js';
+import { DOWNLOAD_ERRORS, whole } from './download.js';
 import { pathOf, readNewest, workspaceFileNotFound, workspaceOfPath } from './resource.js';
 
 /** GET /v1/sessions/{session_id}/workspace/content: the bytes of one file, read by their range in a pack. */
@@ -19,14 +18,7 @@ export const workspaceContent = operation<undefined, Workspace>({
     properties: { path: { type: 'string', description: 'The file, as an absolute path.' } },
     required: ['path'],
   },
-  success: {
-    status: 200,
-    description: 'The bytes of the file, with a type found from the extension of its name.',
-    mediaType: '*/*',
-    schema: BYTES,
-    example: 'the bytes of the file',
-    headers: { 'Content-Disposition': '`attachment` with the name of the file.' },
-  },
+  success: FILE_BYTES,
   errors: [...DOWNLOAD_ERRORS],
   resource: workspaceOfPath,
   async handle(call) {
@@ -38,9 +30,7 @@ export const workspaceContent = operation<undefined, Workspace>({
       if (entry === null || !isFile(entry)) throw workspaceFileNotFound('file');
       return { file: entry, content: await openFile(deps.storage, entry) };
     });
-    const filename = path.slice(path.lastIndexOf('/') + 1);
-    ctx.set({ 'Content-Type': mimeTypeOf(filename), 'Content-Disposition': contentDisposition(filename) });
-    sendDownload(ctx, content, file.size);
+    sendFile(ctx, path, whole(content, file.size), file.size);
   },
 });
 

@@ -1,6 +1,4 @@
-import type { Context } from 'koa';
 import { pipeline, Transform, type Readable } from 'node:stream';
-import { DOWNLOAD_HEADERS, sendContent } from '../http/core/download.js';
 
 /** The errors of a download from a workspace. */
 export const DOWNLOAD_ERRORS = [
@@ -12,15 +10,11 @@ export const DOWNLOAD_ERRORS = [
   'storage_error',
 ] as const;
 
-/** Sends a content of `size` bytes. If it breaks off, the connection is closed: the client sees that it has not got all. */
-export function sendDownload(ctx: Context, content: Readable, size: number): void {
-  ctx.status = 200;
-  ctx.set(DOWNLOAD_HEADERS);
-  sendContent(ctx, whole(content, size), size);
-}
-
-/** Passes a content on, and fails at its end if that is too early. */
-function whole(content: Readable, size: number): Readable {
+/**
+ * Passes a content on, and fails at its end if that is too early. Then the connection is closed: the client sees that it has not got
+ * all.
+ */
+export function whole(content: Readable, size: number): Readable {
   let missing = size;
   const checked = new Transform({
     transform(chunk: Buffer, _, done) {
