@@ -18,7 +18,7 @@ import type { TurnActivities } from './turn-activities.js';
 const MAX_LIST_LENGTH = 1000;
 
 /** A server of a turn. `failure` is the text of `agent.mcp_error` and `last_connect_error`; null when connected. */
-export interface ConnectedServer {
+interface ConnectedServer {
   server: McpServerRow;
   failure: string | null;
 }
@@ -78,7 +78,7 @@ export async function connectServers(
 }
 
 /** Reports all servers as failed: connecting them has taken several workers down, and which one did is not known. */
-export async function skipServers(
+async function skipServers(
   servers: readonly McpServerRow[],
   { db, log }: Pick<ToolDeps, 'db' | 'log'>,
   lostWorkers: number,

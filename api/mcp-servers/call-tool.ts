@@ -8,6 +8,7 @@ import { UserRefusedError } from '../../src/mcp/tool-trials.js';
 import { refusalOf } from '../../src/mcp/tool-status.js';
 import { findCredentialOf, recordRefusal, recordUse, type TurnServerRow } from '../../src/mcp/user-credentials.js';
 import { pointerToken, ServiceError, validationError } from '../../src/platform/errors.js';
+import { losesDigits } from '../../src/platform/exact-json.js';
 import { ignored } from '../../src/platform/ignored.js';
 import { objectSchema, orNull } from '../../src/platform/object-schema.js';
 import { anyObject } from '../../src/platform/schema-fields.js';
@@ -130,7 +131,7 @@ function signalOf({ res }: Context): AbortSignal {
 
 /** The place of the first integer whose digits were lost when the request was read; null without one. */
 function longInteger(value: unknown): string | null {
-  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value) ? '' : null;
+  if (typeof value === 'number') return losesDigits(value) ? '' : null;
   if (typeof value !== 'object' || value === null) return null;
   for (const [key, inner] of Object.entries(value)) {
     const place = longInteger(inner);

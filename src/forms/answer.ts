@@ -1,4 +1,5 @@
 import { pointerToken } from '../platform/errors.js';
+import { losesDigits } from '../platform/exact-json.js';
 import type { JsonObject } from '../platform/json-object.js';
 import { codePointLength } from '../platform/text.js';
 import type { Field, Form } from './fields.js';
@@ -57,11 +58,6 @@ export function misfitOf(field: Field, value: unknown): Misfit | null {
       return here(`must be ${FORMAT_NAMES[format]}`);
     }
   }
-}
-
-/** The digits of a longer integer are lost when the request is read: what arrived may not be what the person wrote. */
-function losesDigits(value: number): boolean {
-  return Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
 const NO_OPTION = 'must be one of the values that the form offers';

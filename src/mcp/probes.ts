@@ -13,15 +13,12 @@ import { failureReason } from './reasons.js';
 import type { RequestAuth } from './request-auth.js';
 import { keepTools, listTools } from './tools.js';
 import { type OnLarge, MAX_LIST_VALUES } from './transport/answer-body.js';
-import { Pacer } from './transport/pacer.js';
+import { pacerOfRequest } from './transport/pacer.js';
 
 /** Time limit of a whole probe (docs/limits.md). */
 const PROBE_SECONDS = 60;
 /** Probes of a project at a time in this process. Further ones wait. */
 const MAX_PROBES_PER_PROJECT = 8;
-/** Messages that the server may send unasked during a probe. */
-const UNASKED_BURST = 200;
-const UNASKED_PER_SECOND = 20;
 const MAX_SERVER_NAME_LENGTH = 256;
 
 export interface ProbeResult {
@@ -60,7 +57,7 @@ export class Probes {
   }
 
   async #probe(url: URL, auth: RequestAuth, signal: AbortSignal, onLarge: OnLarge): Promise<ProbeResult> {
-    const pacer = new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
+    const pacer = pacerOfRequest();
     const connection = await McpConnection.open({ url, auth, network: this.network, listen: false, pacer }, signal);
     try {
       const listed = await listTools(connection, signal, onLarge);

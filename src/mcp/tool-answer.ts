@@ -10,7 +10,7 @@ const IS_TRUE: ReadonlySet<unknown> = new Set([true, 'true', 1]);
 const MAX_IMAGES = 100;
 const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
 
-export interface DecodedImage {
+interface DecodedImage {
   bytes: Buffer;
   mediaType: ImageType;
 }

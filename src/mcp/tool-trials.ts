@@ -14,7 +14,7 @@ import { refusedCredential } from './reasons.js';
 import type { RequestAuth } from './request-auth.js';
 import { readToolAnswer } from './tool-answer.js';
 import { MAX_ANSWER_VALUES, type OnLarge } from './transport/answer-body.js';
-import { Pacer } from './transport/pacer.js';
+import { pacerOfRequest } from './transport/pacer.js';
 
 /** Time limit of a whole call, in which a person waits for the response (docs/limits.md). */
 const TRIAL_SECONDS = 60;
@@ -24,9 +24,6 @@ const CONNECT_SECONDS = 8;
 const MAX_TRIALS_PER_PROJECT = 4;
 /** Characters of a shown result, with images in base64. */
 const MAX_SHOWN = 1024 * 1024;
-/** Messages that the server may send unasked during a call. */
-const UNASKED_BURST = 200;
-const UNASKED_PER_SECOND = 20;
 
 interface Trial {
   projectId: string;
@@ -100,7 +97,7 @@ export class ToolTrials {
     { state, cleaner, signal, onLarge }: { state: TrialState; cleaner: Cleaner; signal: AbortSignal; onLarge: OnLarge },
   ): Promise<TrialResult> {
     const auth = (state.auth = authorize());
-    const pacer = new Pacer(UNASKED_BURST, UNASKED_PER_SECOND);
+    const pacer = pacerOfRequest();
     const options = { url: new URL(server.url), auth, network: this.network, listen: true, pacer };
     const connection = await withDeadline(CONNECT_SECONDS, signal, (bounded) => McpConnection.open(options, bounded));
     try {

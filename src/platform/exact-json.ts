@@ -56,6 +56,11 @@ function endOfString(text: string, start: number): number {
   }
 }
 
+/** True for a longer integer that came through JSON.parse: what arrived may not be what was written. */
+export function losesDigits(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
 /** True if JavaScript keeps the number's value, and an integer's digits. */
 function isKept(number: string): boolean {
   const value = Number(number);

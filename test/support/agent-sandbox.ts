@@ -1,6 +1,5 @@
 import { mkdtempSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -11,6 +10,7 @@ import type { Pod } from '../../activities/sandbox/kubernetes/channel.js';
 import { startDaemon } from '../../activities/sandbox/kubernetes/daemon.js';
 import { KubernetesProvider } from '../../activities/sandbox/kubernetes/provider.js';
 import { PackReader } from '../../src/workspaces/packs.js';
+import { listen } from './listen.js';
 import { testLogger } from './log.js';
 import { removeWritable, SANDBOX_SETTINGS, type ProviderSettings } from './sandbox.js';
 import { openTestStorage } from './storage.js';
@@ -155,10 +155,9 @@ export async function startTestApiServer() {
       response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { url } = await listen(server);
   const access: ClusterAccess = {
-    url: `http://127.0.0.1:${port}`,
+    url,
     ca: null,
     token: () => Promise.resolve('a-token'),
   };

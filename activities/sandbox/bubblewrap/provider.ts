@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { ulid } from 'ulid';
 import type { Logger } from '../../../src/platform/logger.js';
 import { MIB } from '../../../src/platform/units.js';
+import { withCause } from '../../../src/platform/with-cause.js';
 import { MAX_ENTRIES } from '../../../src/workspaces/layout.js';
 import { isFile, sizeOf, treeDigest, type FileEntry } from '../../../src/workspaces/manifest.js';
 import type { ContentReader } from '../../../src/workspaces/packs.js';
@@ -265,7 +266,5 @@ function problemOf(cause: string): SandboxProblem {
 }
 
 function causeOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  const text = cause instanceof Error ? `${message} (${cause.message})` : message;
-  return text.replaceAll(/\s+/g, ' ').slice(0, 300);
+  return withCause(error).replaceAll(/\s+/g, ' ').slice(0, 300);
 }

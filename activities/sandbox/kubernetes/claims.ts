@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, fetch, type Dispatcher } from 'undici';
+import { withCause } from '../../../src/platform/with-cause.js';
 import { SandboxFailedError } from '../../../src/workspaces/sandbox.js';
 import type { Pod } from './channel.js';
 
@@ -112,7 +113,7 @@ export class Claims {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof SandboxFailedError) throw error;
-      throw new SandboxFailedError(`a claim for a sandbox failed: ${messageOf(error)}`, { cause: error });
+      throw new SandboxFailedError(`a claim for a sandbox failed: ${withCause(error)}`, { cause: error });
     }
   }
 
@@ -249,9 +250,4 @@ function statusMessage(text: string): string {
   } catch {
     return text.slice(0, 200);
   }
-}
-
-function messageOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  return cause instanceof Error ? `${message} (${cause.message})` : message;
 }

@@ -36,7 +36,7 @@ export async function openInPod(
   pod: Pod,
   at: SandboxAt,
   { reader, maxBytes, signal }: { reader: ContentReader; maxBytes: number; signal: AbortSignal },
-): Promise<RemoteSandbox> {
+): Promise<Sandbox> {
   const channel: WorkerChannel = new Channel(await connectTo(pod, signal));
   const stop = (): void => channel.destroy();
   signal.addEventListener('abort', stop, { once: true });
@@ -107,7 +107,7 @@ function failure(error: unknown): unknown {
 }
 
 /** A sandbox in a pod. The pod ends it when the connection ends. */
-export class RemoteSandbox implements Sandbox {
+class RemoteSandbox implements Sandbox {
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(

@@ -1,5 +1,9 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 
+/** Messages that a server may send unasked while an API process uses it for one request of a client. */
+const BURST_OF_REQUEST = 200;
+const PER_SECOND_OF_REQUEST = 20;
+
 /**
  * Limits the work that messages cause which a server sends unasked. The SDK needs 0.2 ms for a ping of 60 bytes, so an
  * unlimited stream of pings would occupy the process.
@@ -24,4 +28,8 @@ export class Pacer {
     if (this.#tokens >= 0) await setImmediate();
     else await setTimeout((-this.#tokens / this.perSecond) * 1000, undefined, { ref: false });
   }
+}
+
+export function pacerOfRequest(): Pacer {
+  return new Pacer(BURST_OF_REQUEST, PER_SECOND_OF_REQUEST);
 }
