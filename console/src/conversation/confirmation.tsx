@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { WaitingCall } from '../../../client/src/index.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
+import { isFirstClick } from '../parts/first-click.js';
 import { Time } from '../parts/time.js';
 import { useDecisions } from './decision-context.js';
 
@@ -18,7 +19,7 @@ export function Confirmation({ action }: { action: WaitingCall }) {
   );
   // The second click of a double click may be on another call, which has moved to the place of the first one.
   const click = (event: MouseEvent, result: 'allow' | 'deny'): void => {
-    if (event.detail <= 1) answering.run(result);
+    if (isFirstClick(event)) answering.run(result);
   };
   return (
     <form class="answer" aria-label={`Permission for ${action.name}`} onSubmit={(event) => event.preventDefault()}>

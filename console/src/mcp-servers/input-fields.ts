@@ -1,4 +1,4 @@
-import { formFields, type FieldValue, type FormField } from '../parts/form-fields.js';
+import { formFields, isEmpty, type FieldValue, type FormField } from '../parts/form-fields.js';
 
 type Json = Record<string, unknown>;
 
@@ -31,10 +31,6 @@ export function inputOf(fields: InputField[], values: Record<string, FieldValue>
     }
   }
   return input;
-}
-
-function isEmpty(value: FieldValue): boolean {
-  return value === '' || (Array.isArray(value) && value.length === 0);
 }
 
 function fieldOf(name: string, property: Json, isRequired: boolean): InputField {

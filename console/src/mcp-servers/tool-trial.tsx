@@ -7,6 +7,7 @@ import { useLoad } from '../client/use-load.js';
 import { useAnnounce } from '../parts/announcer.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { SelectField, TextAreaField } from '../parts/fields.js';
+import { isFirstClick } from '../parts/first-click.js';
 import type { FieldValue } from '../parts/form-fields.js';
 import { literal, RequestCode } from '../parts/request-code.js';
 import { SchemaField } from '../parts/schema-field.js';
@@ -57,8 +58,8 @@ function TrialForm({ server, tool }: Props) {
     if (made !== null) answer.current!.scrollIntoView({ block: 'nearest' });
   }, [made]);
   // The call is real: Enter in a field and the second click of a double click must not make one.
-  const click = ({ detail, currentTarget }: TargetedMouseEvent<HTMLButtonElement>): void => {
-    if (detail <= 1 && currentTarget.form!.reportValidity()) calling.run();
+  const click = (event: TargetedMouseEvent<HTMLButtonElement>): void => {
+    if (isFirstClick(event) && event.currentTarget.form!.reportValidity()) calling.run();
   };
   const switchToJson = useAction(async () => setJson(JSON.stringify(inputOf(fields, values), null, 2)));
   return (

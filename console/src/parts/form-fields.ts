@@ -48,13 +48,16 @@ export function formFields(schema: Json): FormField[] {
   });
 }
 
+export function isEmpty(value: FieldValue): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0);
+}
+
 /** The content of the answer. Empty fields that are not required are left out. */
 export function contentOf(fields: FormField[], values: Record<string, FieldValue>): Json {
   const content: Json = {};
   for (const { name, kind, inputType, required, initial } of fields) {
     const value = values[name] ?? initial;
-    const isEmpty = value === '' || (Array.isArray(value) && value.length === 0);
-    if (isEmpty && (kind === 'number' || kind === 'choice' || !required)) continue;
+    if (isEmpty(value) && (kind === 'number' || kind === 'choice' || !required)) continue;
     if (kind === 'number') content[name] = Number(value);
     else if (kind === 'text' && inputType === 'datetime-local') content[name] = withZone(String(value));
     else content[name] = value;
