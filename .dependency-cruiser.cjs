@@ -38,6 +38,13 @@ const ROOMS = {
   workers: ['platform', 'db', 'temporal'],
   reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'answers', 'schedules', 'workers'],
 };
+/**
+ * What a folder may import; Node's own modules go without saying.
+ * @param {string} name
+ * @param {string} from
+ * @param {string[]} to
+ * @param {string} comment
+ */
 const only = (name, from, to, comment) => ({
   name,
   comment,

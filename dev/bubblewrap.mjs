@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { cacheDir } from '../temporal-dev/temporal-cli.mjs';
 import { acquireLock } from './lock.mjs';
-import { run, step } from './progress.mjs';
+import { messageOf, run, step } from './progress.mjs';
 
 const TIMEOUT_MS = 60_000;
 
@@ -26,7 +26,7 @@ export async function fetchBubblewrap() {
     }
     return null;
   } catch (error) {
-    return `bubblewrap could not be fetched, so sandboxes are off until it is installed. Nothing else needs it. ${error.message}`;
+    return `bubblewrap could not be fetched, so sandboxes are off until it is installed. Nothing else needs it. ${messageOf(error)}`;
   }
 }
 
@@ -48,7 +48,7 @@ export async function canRunSandboxes() {
     '--mount-proc',
     'true',
   ];
-  const [command, ...args] = [...(process.getuid() === 0 ? asNobody : []), ...namespaces];
+  const [command = '', ...args] = [...(process.getuid?.() === 0 ? asNobody : []), ...namespaces];
   return run(command, args, { cwd: '/', timeoutMs: TIMEOUT_MS }).then(
     () => true,
     () => false,
@@ -60,7 +60,10 @@ function hasBubblewrap() {
   return folders.some((folder) => existsSync(join(folder, 'bwrap')));
 }
 
-/** The binary gets its final name last, so a file with that name is complete. */
+/**
+ * The binary gets its final name last, so a file with that name is complete.
+ * @param {string} home
+ */
 async function obtain(home) {
   const temp = mkdtempSync(join(tmpdir(), 'bubblewrap-'));
   try {

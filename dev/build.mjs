@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { endCommandsWithUs, run } from './progress.mjs';
+import { endCommandsWithUs, messageOf, run } from './progress.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const COMPILED_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'dev', 'temporal-dev'];
@@ -31,7 +31,11 @@ export async function build() {
   if (readStamp().files.some((file) => !current.has(file)))
     rmSync(join(root, 'dist'), { recursive: true, force: true });
   await run(process.execPath, ['--import', 'tsx', 'client/generate.ts'], { cwd: root });
-  await compile(stamp.files.filter((file) => COMPILED_FOLDERS.includes(file.split(sep)[0]) && file.endsWith('.ts')));
+  await compile(
+    stamp.files.filter(
+      (file) => COMPILED_FOLDERS.some((folder) => file.startsWith(folder + sep)) && file.endsWith('.ts'),
+    ),
+  );
   await Promise.all([
     run(process.execPath, ['dist/activities/bundle-workflows.js'], { cwd: root }),
     run('npm', ['run', '--silent', 'console:build'], { cwd: root }),
@@ -40,7 +44,10 @@ export async function build() {
   writeFileSync(STAMP, JSON.stringify(stamp));
 }
 
-/** Each file by itself, as tsx does for the tests. */
+/**
+ * Each file by itself, as tsx does for the tests.
+ * @param {string[]} entryPoints
+ */
 async function compile(entryPoints) {
   // Not installed yet when this file is loaded.
   const esbuild = await import('esbuild');
@@ -53,7 +60,7 @@ async function compile(entryPoints) {
 /** The source files and a hash of their contents (a checkout changes times, not contents). */
 function sourceStamp() {
   const files = SOURCE_FOLDERS.flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)),
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
     .filter((name) => SOURCE_NAMES.test(name) && !name.startsWith(GENERATED))
     .concat(SOURCE_FILES)
@@ -67,6 +74,7 @@ function sourceStamp() {
   return { hash: hash.digest('hex'), files };
 }
 
+/** @returns {{ hash: string, files: string[] }} */
 function readStamp() {
   return existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, 'utf8')) : { hash: '', files: [] };
 }
@@ -76,7 +84,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
   try {
     await build();
   } catch (error) {
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${messageOf(error)}\n`);
     process.exitCode = 1;
   }
   stop();

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { canRunSandboxes, fetchBubblewrap } from './bubblewrap.mjs';
-import { run } from './progress.mjs';
+import { outputOf, run } from './progress.mjs';
 import { formatSummary } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -23,21 +23,23 @@ const withoutBubblewrap = await fetchBubblewrap();
 if (withoutBubblewrap !== null) process.stdout.write(`${withoutBubblewrap}\n`);
 // Where the kernel can, a test fails that finds no sandbox.
 const SANDBOX_TESTS = (await canRunSandboxes()) ? 'require' : 'skip';
+/** @type {import('./test-summary.mjs').RunSummary} */
 const total = { passed: 0, failed: 0, skipped: [], files: {} };
+/** @type {string[]} */
 const flaky = [];
 for (const command of [TEST, LONG]) {
   const summary = await npm(...command);
   add(summary);
   Object.assign(total.files, summary.files);
-  const failed = Object.keys(summary.files).filter((file) => summary.files[file].failed > 0);
+  const failed = Object.entries(summary.files).filter(([, counts]) => counts.failed > 0);
   // A failure outside of every file cannot be repeated: it stays.
-  const repeatable = failed.filter((file) => existsSync(join(root, file)));
+  const repeatable = failed.filter(([file]) => existsSync(join(root, file)));
   if (failed.length > MAX_REPEATED_FILES) continue;
-  for (const file of repeatable) {
+  for (const [file, counts] of repeatable) {
     process.stdout.write(`\n${file} failed and runs once more\n`);
     const again = await npm(...command, '--', file);
     if (again.failed > 0) continue;
-    add(summary.files[file], -1);
+    add(counts, -1);
     add(again);
     Object.assign(total.files, again.files);
     flaky.push(file);
@@ -52,7 +54,11 @@ if (flaky.length > 0)
 process.exitCode = total.failed === 0 ? 0 : 1;
 process.stdout.write(formatSummary(total));
 
-/** Runs an npm script to its end, and returns its summary. */
+/**
+ * Runs an npm script to its end, and returns its summary.
+ * @param {string[]} args
+ * @returns {Promise<import('./test-summary.mjs').RunSummary>}
+ */
 async function npm(...args) {
   const file = join(folder, 'summary.json');
   rmSync(file, { force: true });
@@ -73,10 +79,14 @@ async function checkRows() {
     total.passed++;
   } catch (error) {
     total.failed++;
-    process.stdout.write(`  ✗ every row\n${error.output || error.message}\n`);
+    process.stdout.write(`  ✗ every row\n${outputOf(error)}\n`);
   }
 }
 
+/**
+ * Counts a run or a file in the total; with the sign -1, takes it out again.
+ * @param {Pick<import('./test-summary.mjs').FileSummary, 'passed' | 'failed' | 'skipped'>} counts
+ */
 function add({ passed, failed, skipped }, sign = 1) {
   total.passed += sign * passed;
   total.failed += sign * failed;

@@ -1,4 +1,3 @@
-// @ts-check
 import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 
@@ -49,6 +48,22 @@ export class CommandError extends Error {
     this.name = 'CommandError';
     this.output = output;
   }
+}
+
+/**
+ * The sentence to print for something that was thrown.
+ * @param {unknown} error
+ */
+export function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * What to print of a check that failed: the output of its command, which says more than the command's name.
+ * @param {unknown} error
+ */
+export function outputOf(error) {
+  return error instanceof CommandError && error.output !== '' ? error.output : messageOf(error);
 }
 
 /**

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { fetchBubblewrap } from './bubblewrap.mjs';
 import { build, isBuildCurrent } from './build.mjs';
 import { acquireLock } from './lock.mjs';
-import { endCommandsWithUs, run, step } from './progress.mjs';
+import { endCommandsWithUs, messageOf, run, step } from './progress.mjs';
 import { cacheDir, temporalCli } from '../temporal-dev/temporal-cli.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -33,7 +33,7 @@ export async function setup({ temporal = !process.env.TEMPORAL_ADDRESS, bubblewr
 }
 
 function checkNode() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major < 20 || (major === 20 && minor < 19)) {
     throw new Error(`Node ${process.versions.node} is too old: this service needs 20.19 or newer.`);
   }
@@ -64,7 +64,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
     await setup({ bubblewrap: true });
     process.stderr.write('Everything is in place. `npm start` starts it.\n');
   } catch (error) {
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${messageOf(error)}\n`);
     process.exitCode = 1;
   }
 }

@@ -10,11 +10,17 @@ const MAX_LINES_OF_ERROR = 15;
  * the failures of each file to the file of the option `summary`: they are the end of the run's output (test-summary).
  */
 export default class SummaryReporter extends Mocha.reporters.Base {
+  /**
+   * @param {Mocha.Runner} runner
+   * @param {Mocha.MochaOptions} options
+   */
   constructor(runner, options) {
     super(runner, options);
+    /** @type {{ summary: string, titles?: string }} */
     const { summary, titles } = options.reporterOptions;
+    /** @type {Record<string, import('./test-summary.mjs').FileSummary>} */
     const files = {};
-    const of = ({ file = 'unknown' }) =>
+    const of = (/** @type {Mocha.Runnable} */ { file = 'unknown' }) =>
       (files[relative('.', file)] ??= { passed: 0, failed: 0, skipped: [], failures: [] });
     runner.on(EVENT_TEST_PASS, (test) => of(test).passed++);
     runner.on(EVENT_TEST_PENDING, (test) => of(test).skipped.push(test.fullTitle()));
@@ -28,8 +34,12 @@ export default class SummaryReporter extends Mocha.reporters.Base {
   }
 }
 
-/** In a parallel run the tests of a file are reported together, when it has ended. */
+/**
+ * In a parallel run the tests of a file are reported together, when it has ended.
+ * @param {Mocha.Runner} runner
+ */
 function reportFiles(runner) {
+  /** @type {string | undefined} */
   let file;
   let [tests, ms] = [0, 0];
   const writeLine = () => {
@@ -47,9 +57,13 @@ function reportFiles(runner) {
   runner.once(EVENT_RUN_END, writeLine);
 }
 
-/** The message of an error, and the line of the test that it comes from. */
+/**
+ * The message of an error, and the line of the test that it comes from.
+ * @param {Partial<Error & { actual: string, expected: string, showDiff: boolean }> | undefined} error mocha has made
+ *   `actual` and `expected` texts
+ */
 function shortError(error) {
-  const { name = 'Error', message = String(error), stack = '' } = error ?? {};
+  const { name = 'Error', message = 'no message', stack = '' } = error ?? {};
   const text = stack.includes(message) ? stack.slice(0, stack.indexOf(message)) + message : `${name}: ${message}`;
   const { actual, expected, showDiff } = error ?? {};
   const hasDiff = showDiff !== false && actual !== undefined && expected !== undefined;

@@ -10,12 +10,13 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildEmulator } from '../test/support/gcs-emulator-binary.mjs';
-import { endCommandsWithUs, run } from './progress.mjs';
+import { endCommandsWithUs, messageOf, outputOf, run } from './progress.mjs';
 import { setup } from './setup.mjs';
 import { formatSummary } from './test-summary.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const IMPORTING = ['src', 'api', 'activities', 'workflows', 'ops', 'dev', 'temporal-dev', 'client/src', 'console/src'];
+/** @type {[title: string, command: [tool: string, ...options: string[]]][]} */
 const CHECKS = [
   ['lint and types', ['oxlint', '--report-unused-disable-directives']],
   ['format', ['oxfmt', '--check', '.']],
@@ -31,6 +32,7 @@ const CHECKED_RUN = WHOLE_RUN && !LONG;
 /** Mocha's workers. Most tests wait most of the time; the long ones start many processes, and some of them measure time. */
 const JOBS = availableParallelism() * (LONG ? 1 : 3);
 
+/** @type {import('./test-summary.mjs').RunSummary} */
 const summary = { passed: 0, failed: 0, skipped: [], files: {} };
 try {
   await setup({ bubblewrap: LONG });
@@ -42,13 +44,14 @@ try {
   await tests;
 } catch (error) {
   summary.failed++;
-  process.stderr.write(`${error.message}\n`);
+  process.stderr.write(`${messageOf(error)}\n`);
 }
 // For .ci/run, which runs a failed file once more.
 if (process.env.TEST_SUMMARY) writeFileSync(process.env.TEST_SUMMARY, JSON.stringify(summary));
 process.exitCode = summary.failed === 0 ? 0 : 1;
 process.stdout.write(formatSummary(summary));
 
+/** @param {typeof CHECKS} checks */
 async function runChecks(checks) {
   const stop = endCommandsWithUs();
   for (const [title, [tool, ...options]] of checks) {
@@ -60,7 +63,7 @@ async function runChecks(checks) {
       process.stdout.write(`  ✓ ${title} (${seconds()})\n`);
     } catch (error) {
       summary.failed++;
-      process.stdout.write(`  ✗ ${title} (${seconds()})\n${error.output || error.message}\n`);
+      process.stdout.write(`  ✗ ${title} (${seconds()})\n${outputOf(error)}\n`);
     }
   }
   stop();
@@ -68,8 +71,8 @@ async function runChecks(checks) {
 
 /** The test files of the run. The largest first, so that none of them begins when all others have ended. */
 function testFiles() {
-  const size = (name) => statSync(join(root, name)).size;
-  return readdirSync(join(root, 'test'), { recursive: true })
+  const size = (/** @type {string} */ name) => statSync(join(root, name)).size;
+  return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts') && name.endsWith('.long.test.ts') === LONG)
     .map((name) => join('test', name))
     .sort((one, other) => size(other) - size(one));
@@ -104,13 +107,14 @@ async function runMocha() {
     },
   );
   // Ctrl-C also reaches mocha, which stops its child processes; we only wait for it.
-  const forward = (signal) => mocha.kill(signal);
+  const forward = (/** @type {NodeJS.Signals} */ signal) => mocha.kill(signal);
   process.on('SIGINT', () => undefined);
   process.on('SIGTERM', forward);
   const how = await new Promise((resolve, reject) => {
     mocha.on('error', reject);
     mocha.on('close', (code, signal) => resolve(signal ?? code));
   });
+  /** @type {Record<string, import('./test-summary.mjs').FileSummary>} */
   const reported = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
   Object.assign(summary.files, reported);
   for (const { passed, failed, skipped } of Object.values(reported)) {

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const script = (name) => ['node', '--import', 'tsx', `test/hand/${name}.ts`];
-const tests = (name) => ['mocha', '--no-parallel', `test/hand/${name}.ts`];
-const python = (name) => ['node', 'test/support/with-python.mjs', name];
-const browser = (...files) => ['node', 'test/support/browser/run.mjs', ...files];
+const script = (/** @type {string} */ name) => ['node', '--import', 'tsx', `test/hand/${name}.ts`];
+const tests = (/** @type {string} */ name) => ['mocha', '--no-parallel', `test/hand/${name}.ts`];
+const python = (/** @type {string} */ name) => ['node', 'test/support/with-python.mjs', name];
+const browser = (/** @type {string[]} */ ...files) => ['node', 'test/support/browser/run.mjs', ...files];
 const CONSOLE = [
   'browser',
   'connections',
@@ -22,7 +22,10 @@ const CONSOLE = [
   'workspaces',
 ].map((name) => `test/console/${name}.test.ts`);
 
-/** Each check with its command, and with what it shows and needs. */
+/**
+ * Each check with its command, and with what it shows and needs.
+ * @type {Record<string, [command: string[], description: string]>}
+ */
 const CHECKS = {
   console: [browser('--no-parallel', ...CONSOLE), 'drives the built console; needs Chromium'],
   chat: [browser('--no-parallel', 'test/examples/chat.long.test.ts'), 'drives examples/chat; needs Chromium'],
@@ -55,7 +58,7 @@ const CHECKS = {
   ],
 };
 
-const [name, ...options] = process.argv.slice(2);
+const [name = '', ...options] = process.argv.slice(2);
 const [command, ...args] = CHECKS[name]?.[0] ?? [];
 if (command === undefined) {
   const rows = Object.entries(CHECKS).map(([known, [, description]]) => `  ${known.padEnd(24)} ${description}\n`);

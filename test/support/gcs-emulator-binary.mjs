@@ -1,4 +1,3 @@
-// @ts-check
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { acquireLock } from '../../dev/lock.mjs';

@@ -9,10 +9,11 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const folder = process.env.HOLD_RENAMES;
+const folder = process.env.HOLD_RENAMES ?? '';
 const seen = new Map();
 const rename = promises.rename;
 
+/** @param {string} path the new name of a file */
 async function hold(path) {
   for (const name of readdirSync(folder).filter((each) => each.endsWith('.json'))) {
     const rule = join(folder, name);
@@ -27,7 +28,7 @@ async function hold(path) {
 }
 
 promises.rename = async (from, to) => {
-  await hold(to);
+  await hold(String(to));
   return rename(from, to);
 };
 syncBuiltinESMExports();

@@ -8,7 +8,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** The tests find a file or folder of the environment, whose programs are in `bin`, by `variable`. */
+/**
+ * The tests find a file or folder of the environment, whose programs are in `bin`, by `variable`.
+ * @type {Record<string, { package: string, variable: string, path: (bin: string) => string, tests: string[] }>}
+ */
 const SUITES = {
   /** `npm run check -- mcp-python`. Tasks are experimental in this series, and gone from the next one. */
   'mcp-python': {
@@ -46,31 +49,36 @@ const SUITES = {
   },
 };
 
-const name = process.argv[2];
-const { package: requirement, variable, path, tests } = SUITES[name];
+const name = process.argv[2] ?? '';
+const suite = SUITES[name];
+if (suite === undefined) throw new Error(`name one of these suites: ${Object.keys(SUITES).join(', ')}`);
+const { package: requirement, variable, path, tests } = suite;
 run(process.execPath, ['node_modules/mocha/bin/mocha.js', '--no-parallel', ...tests], {
   stdio: 'inherit',
-  env: { ...process.env, [variable]: process.env[variable] || path(install()) },
+  env: { ...process.env, [variable]: process.env[variable] || path(install(requirement)) },
 });
 
-/** Returns the folder of the environment's programs. */
-function install() {
+/**
+ * Returns the folder of the environment's programs.
+ * @param {string} packages as pip names them
+ */
+function install(packages) {
   const venv = join(root, '.data', name);
   const bin = join(venv, 'bin');
   if (!existsSync(bin)) run('python3', ['-m', 'venv', venv]);
-  run(join(bin, 'python'), [
-    '-m',
-    'pip',
-    'install',
-    '--quiet',
-    '--disable-pip-version-check',
-    ...requirement.split(' '),
-  ]);
+  run(join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages.split(' ')]);
   return bin;
 }
 
+/**
+ * Runs a program to its end, and ends this process with it if it fails.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnSyncOptions} options
+ * @returns what it printed, unless `stdio` sends that elsewhere
+ */
 function run(command, args, options = { stdio: 'inherit' }) {
-  const { status, error, stdout } = spawnSync(command, args, { cwd: root, encoding: 'utf8', ...options });
+  const { status, error, stdout } = spawnSync(command, args, { cwd: root, ...options, encoding: 'utf8' });
   if (error !== undefined || status !== 0) process.exit(status ?? 1);
   return stdout;
 }

@@ -21,8 +21,10 @@ const { status } = spawnSync(process.execPath, ['node_modules/mocha/bin/mocha.js
 });
 process.exit(status ?? 1);
 
+/** @param {string} name */
 function findOnPath(name) {
-  return process.env.PATH.split(delimiter)
+  return (process.env.PATH ?? '')
+    .split(delimiter)
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
 }

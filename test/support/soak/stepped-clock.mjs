@@ -9,7 +9,7 @@ let errorMs = 0;
 
 function read() {
   try {
-    errorMs = Number(readFileSync(process.env.CLOCK_FILE, 'utf8'));
+    errorMs = Number(readFileSync(process.env.CLOCK_FILE ?? '', 'utf8'));
   } catch {
     errorMs = 0;
   }

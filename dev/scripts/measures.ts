@@ -14,51 +14,45 @@ const CODE = /\.(ts|tsx|mts|mjs)$/;
 const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
   .split('\n')
   .filter((name) => CODE.test(name));
-const text = new Map(files.map((name) => [name, readFileSync(join(root, name), 'utf8')]));
-const inFolders = (folders) => files.filter((name) => folders.some((folder) => name.startsWith(`${folder}/`)));
-const lines = (names) =>
-  names.reduce(
-    (sum, name) =>
-      sum +
-      text
-        .get(name)
-        .split('\n')
-        .filter((line) => line.trim() !== '').length,
-    0,
-  );
+const texts = new Map(files.map((name) => [name, readFileSync(join(root, name), 'utf8')]));
+/** The lines of a file, or none if there is no such file. */
+const linesOf = (name: string): string[] => texts.get(name)?.split('\n') ?? [];
+const inFolders = (folders: string[]): string[] =>
+  files.filter((name) => folders.some((folder) => name.startsWith(`${folder}/`)));
+const lines = (names: string[]): number => names.flatMap(linesOf).filter((line) => line.trim() !== '').length;
 
 const production = inFolders(PRODUCTION);
 const tools = inFolders(TOOLS).filter((name) => !production.includes(name));
 const tests = inFolders(['test']);
 
 /** Every import of one file by another, types included. */
-function imports(names) {
+function imports(names: string[]): { from: string; to: string }[] {
   return names.flatMap((from) =>
-    [...text.get(from).matchAll(/(?:from|import)\s*\(?'(\.{1,2}\/[^']+)'/g)].map(([, to]) => ({
+    [...texts.get(from)!.matchAll(/(?:from|import)\s*\(?'(\.{1,2}\/[^']+)'/g)].map(([, to]) => ({
       from,
-      to: normalize(join(dirname(from), to)).replace(/\.js$/, '.ts'),
+      to: normalize(join(dirname(from), to!)).replace(/\.js$/, '.ts'),
     })),
   );
 }
 
 /** Pairs of rooms that import each other. */
-function circles(names, roomOf) {
-  const arrows = new Set();
+function circles(names: string[], roomOf: (name: string) => string | undefined): string[] {
+  const arrows = new Set<string>();
   for (const { from, to } of imports(names)) {
     const [a, b] = [roomOf(from), roomOf(to)];
     if (a !== undefined && b !== undefined && a !== b) arrows.add(`${a} → ${b}`);
   }
   return [...arrows].filter((arrow) => {
-    const [a, b] = arrow.split(' → ');
+    const [a, b] = arrow.split(' → ') as [string, string];
     return a < b && arrows.has(`${b} → ${a}`);
   });
 }
 
-function comments(names) {
+function comments(names: string[]): { exported: number; commented: number } {
   let exported = 0;
   let commented = 0;
   for (const name of names) {
-    const all = text.get(name).split('\n');
+    const all = linesOf(name);
     all.forEach((line, index) => {
       if (!/^export (async )?(function|class) /.test(line)) return;
       exported += 1;
@@ -71,15 +65,15 @@ function comments(names) {
 /** Types that describe a turn as a row or an object, under whatever name. A mere `Pick` of another one is none. */
 const shapes = production.flatMap((name) =>
   [
-    ...text
-      .get(name)
+    ...texts
+      .get(name)!
       .matchAll(/^(?:export )?(?:interface|type) (\w*Turn(?:Row|Input|Context|Summary)?)\b(?! = '| = \(| = Pick<)/gm),
   ].map(([, type]) => type),
 );
 /** The tables of docs/architecture.md: a path, what to read in it, what it says. */
 const path = [
   ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `([\w/-]+\.ts)` \| `\w+` \|/gm),
-].map(([, name]) => name);
+].map(([, name]) => name!);
 /** What a turn is made of. */
 const HEART = [
   ...['turns', 'steps', 'answers', 'messages', 'events', 'stream', 'temporal', 'workers', 'reconciler'].map(
@@ -89,11 +83,11 @@ const HEART = [
   'workflows',
 ];
 const { exported, commented } = comments(production);
-const large = production.filter((name) => text.get(name).split('\n').length > 201);
-const top = (name) => name.split('/')[0];
-const room = (name) => /^src\/([^/]+)\//.exec(name)?.[1];
+const large = production.filter((name) => linesOf(name).length > 201);
+const top = (name: string): string | undefined => name.split('/')[0];
+const room = (name: string): string | undefined => /^src\/([^/]+)\//.exec(name)?.[1];
 
-const rows = [
+const rows: [title: string, value: string | number][] = [
   ['rooms of src that import each other', circles(production, room).join(', ') || 'none'],
   [
     'top folders that import each other (values and types)',

@@ -9,15 +9,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
+const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' });
 
-function interfaceIn(folder) {
-  const args = ['--import', 'tsx', join(root, 'dev/scripts/interface.mjs')];
+function interfaceIn(folder: string): unknown {
+  const args = ['--import', 'tsx', join(root, 'dev/scripts/interface.ts')];
   return JSON.parse(execFileSync('node', args, { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 28 }));
 }
 
 /** A revision runs with today's packages. */
-function interfaceOf(revision) {
+function interfaceOf(revision: string | undefined): unknown {
   if (revision === undefined) return interfaceIn(root);
   const folder = join(mkdtempSync(join(tmpdir(), 'compare-')), 'tree');
   try {
@@ -30,27 +30,32 @@ function interfaceOf(revision) {
   }
 }
 
-const isBranch = (value) => typeof value === 'object' && value !== null;
-const shown = (value) => {
+const isBranch = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const shown = (value: unknown): string => {
   const text = JSON.stringify(value);
   return text.length > 160 ? `${text.slice(0, 160)}…` : text;
 };
 
 /** A list by the names of its items, so that a new item is not taken for a change of those behind it. */
-function named(value) {
-  if (!Array.isArray(value)) return value;
-  return Object.fromEntries(value.map((one, index) => [one?.name ?? one?.title ?? one?.$ref ?? index, one]));
+function named(value: object): Record<string, unknown> {
+  if (!Array.isArray(value)) return value as Record<string, unknown>;
+  return Object.fromEntries(
+    value.map((one: { name?: string; title?: string; $ref?: string } | null, index) => [
+      one?.name ?? one?.title ?? one?.$ref ?? index,
+      one,
+    ]),
+  );
 }
 
 /** One line for each difference. A part that one side lacks is one line, however large. */
-function* differences(before, after, path = '') {
+function* differences(before: unknown, after: unknown, path = ''): Generator<string> {
   if (!isBranch(before) || !isBranch(after)) {
     if (before === undefined) yield `+ ${path} ${shown(after)}`;
     else if (after === undefined) yield `- ${path} ${shown(before)}`;
     else if (before !== after) yield `~ ${path} ${shown(before)} → ${shown(after)}`;
     return;
   }
-  if (Array.isArray(before) && before.every((one) => !isBranch(one))) {
+  if (Array.isArray(before) && Array.isArray(after) && before.every((one) => !isBranch(one))) {
     for (const one of before) if (!after.includes(one)) yield `- ${path} ${shown(one)}`;
     for (const one of after) if (!before.includes(one)) yield `+ ${path} ${shown(one)}`;
     return;
