@@ -30,6 +30,7 @@ const ROOMS = {
     'files',
     'mcp',
     'events',
+    'stream',
     'sessions',
     'workspaces',
     'turns',

@@ -1,7 +1,7 @@
 import type { AnswerWatch } from '../src/answers/answer-watch.js';
 import type { SchemaChecks } from '../src/outputs/schema-checks.js';
 import type { ConversationCache } from '../src/steps/conversation-cache.js';
-import type { DeltaStore } from '../src/stream/delta-store.js';
+import type { DeltaStore } from '../src/stream/deltas.js';
 import type { Notifier } from '../src/stream/notify.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import type { LaunchDeps } from '../src/turns/launch.js';

@@ -7,7 +7,7 @@ import { Listener } from '../src/db/listen.js';
 import { openWhenReachable, postgresState, waitForSchema } from '../src/db/schema-version.js';
 import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
-import { DeltaStore } from '../src/stream/delta-store.js';
+import { DeltaStore } from '../src/stream/deltas.js';
 import { Notifier } from '../src/stream/notify.js';
 import { CREDENTIAL_CHANNEL, droppedOf } from '../src/mcp/user-credentials.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';

@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openDataSource } from '../src/db/data-source.js';
-import { DeltaStore } from '../src/stream/delta-store.js';
+import { DeltaStore } from '../src/stream/deltas.js';
 import { Notifier } from '../src/stream/notify.js';
 import { createLogger } from '../src/platform/logger.js';
 
@@ -13,7 +13,7 @@ const log = createLogger('warn', 'bench');
 const db = await openDataSource(databaseUrl, 10, 'worker');
 const notifier = new Notifier(db, log);
 const store = new DeltaStore(db, notifier, log);
-const writers = ids.split(',').map((turnId) =>
+const calls = ids.split(',').map((turnId) =>
   store.open({ turnId, sessionId: turnId, position: 1, attempt: 1, call: 1, messageId: `msg_${turnId}` }, () => {
     throw new Error(`${turnId} no longer accepts deltas`);
   }),
@@ -23,9 +23,9 @@ const began = performance.now();
 const end = began + Number(seconds) * 1000;
 let written = 0;
 while (performance.now() < end) {
-  const due = ((performance.now() - began) / Number(pace)) * writers.length;
+  const due = ((performance.now() - began) / Number(pace)) * calls.length;
   const token = String(Date.now());
-  for (; written < due; written += 1) writers[written % writers.length]!.write('agent.message.delta', token);
+  for (; written < due; written += 1) store.write(calls[written % calls.length]!, 'agent.message.delta', token);
   await pause(1);
 }
 await store.flush();

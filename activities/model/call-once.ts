@@ -20,12 +20,12 @@ import { ignored } from '../../src/platform/ignored.js';
 const RECORD_USAGE_AFTER_MS = 250;
 
 /**
- * Receives the answer while it streams in. `retry` runs if the call will be tried again; `settle` runs before a failed
+ * Receives the answer while it streams in. `retry` runs if the call will be tried again; `flush` runs before a failed
  * call is recorded.
  */
 export interface CallObserver extends Omit<StreamObserver, 'started'> {
   retry(notice: RetryNotice): void;
-  settle(): Promise<void>;
+  flush(): Promise<void>;
 }
 
 /**
@@ -63,7 +63,7 @@ export async function callOnce(
       observer.retry({ reason: failure.type, attempt, retry_at: isoIn(waitMs) });
     }
     // Best effort: an unreachable database must not hide why the call failed.
-    await observer.settle().catch(ignored('why the call failed counts'));
+    await observer.flush().catch(ignored('why the call failed counts'));
     await endModelCall(deps, call, answer, failure).catch(ignored('why the call failed counts'));
     if (failure === null) throw error;
     const { turnId, step } = call;

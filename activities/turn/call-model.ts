@@ -3,7 +3,6 @@ import { loadProjectId } from '../../src/steps/context.js';
 import { beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
 import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
-import type { WrittenDeltas } from '../../src/stream/delta-writer.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
@@ -109,13 +108,13 @@ async function callAndStore(
 ): Promise<StepOutcome> {
   const { deltas, config } = deps;
   const fenced = new AbortController();
-  const writer = deltas.open(call, () => fenced.abort(new OvertakenError(call.turnId)));
+  const stream = deltas.open(call, () => fenced.abort(new OvertakenError(call.turnId)));
   const observer = {
     retrySeconds: prepared.retrySeconds,
-    text: (content: string) => writer.write('agent.message.delta', content),
-    thinking: (content: string) => writer.write('agent.thinking.delta', content),
-    retry: (notice: RetryNotice) => writer.write('agent.retry.delta', JSON.stringify(notice)),
-    settle: () => writer.flush(),
+    text: (content: string) => deltas.write(stream, 'agent.message.delta', content),
+    thinking: (content: string) => deltas.write(stream, 'agent.thinking.delta', content),
+    retry: (notice: RetryNotice) => deltas.write(stream, 'agent.retry.delta', JSON.stringify(notice)),
+    flush: () => deltas.flush(),
   };
   const signal = AbortSignal.any([cancelled, fenced.signal]);
   const answer = await sendFor(prepared.projectId, () =>
@@ -132,18 +131,22 @@ async function callAndStore(
           { ...answer, content },
           prepared.callOf,
         );
-  const store = async (rest: WrittenDeltas | null): Promise<StepOutcome> => {
-    fenced.signal.throwIfAborted();
-    return storeStep(deps, {
-      call,
-      deltas: writer.count,
-      rest,
-      answer: { ...answer, content },
-      callOf: prepared.callOf,
-      permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
-      isLast: call.step >= config.maxSteps,
-      output,
-    });
-  };
-  return storeWithRetries(() => writer.storeWithRest(store), cancelled);
+  return storeWithRetries(async () => {
+    const unstored = await deltas.takeUnstored(stream);
+    try {
+      fenced.signal.throwIfAborted();
+      return await storeStep(deps, {
+        call,
+        deltas: unstored,
+        answer: { ...answer, content },
+        callOf: prepared.callOf,
+        permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
+        isLast: call.step >= config.maxSteps,
+        output,
+      });
+    } catch (error) {
+      deltas.putBack(stream, unstored);
+      throw error;
+    }
+  }, cancelled);
 }

@@ -15,12 +15,12 @@ import type { TurnActivities } from './turn-activities.js';
 
 /** Clients do not see the summary, but that its model is away. */
 function observe(deltas: ActivityDeps['deltas'], call: ModelCall): CallObserver {
-  const writer = deltas.open(call, () => undefined);
+  const stream = deltas.open(call, () => undefined);
   return {
     text: () => undefined,
     thinking: () => undefined,
-    retry: (notice) => writer.write('agent.retry.delta', JSON.stringify(notice)),
-    settle: () => writer.flush(),
+    retry: (notice) => deltas.write(stream, 'agent.retry.delta', JSON.stringify(notice)),
+    flush: () => deltas.flush(),
   };
 }
 

@@ -8,7 +8,7 @@ import type { ReconcileDeps } from './deps.js';
 import { STALE_TURN, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
-import { STOP_AFTER_CANCEL_MS } from '../stream/delta-store.js';
+import { STOP_AFTER_CANCEL_MS } from '../stream/deltas.js';
 import { signalAnswers } from '../turns/signal-answers.js';
 import { endAuthorizedWaits } from '../answers/authorization-wait.js';
 

@@ -6,6 +6,8 @@ import type { NewEvent } from '../events/schema.js';
 import type { ModelAnswer, AssistantBlock } from '../models/content.js';
 import { exactText } from '../platform/exact-json.js';
 import { storableText } from '../platform/text.js';
+import { withPartitions } from '../stream/delta-partitions.js';
+import { insertDeltas, type UnstoredDeltas } from '../stream/deltas.js';
 import { changeTurn, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import { readFacts } from '../turns/facts.js';
@@ -45,10 +47,8 @@ export type StepOutcome =
 interface StepAnswer {
   call: ModelCall;
   answer: ModelAnswer;
-  /** Number of streamed deltas of the response. */
-  deltas: number;
-  /** Those that are not stored yet: the number of the last one, and all of them packed as a flush stores them. */
-  rest: { last: number; runs: unknown } | null;
+  /** The deltas of the answer that no flush has stored: they are stored with the step. */
+  deltas: UnstoredDeltas;
   callOf: CallOf;
   /** Returns the answer that a tool call needs; null in a session without `tools`. */
   permissionOf: (toolName: string) => CallPermission | null;
@@ -72,24 +72,27 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
   const events = eventsOf(call, answer, calls);
   const content = exactText(answer.content);
   try {
-    const { result, next } = await changeTurn(
-      deps,
-      call.turnId,
-      isLatestCall(call),
-      async (turn, tx): Promise<Stored> => {
-        endCall(tx, turn, call, answer);
-        insertStep(tx, step, content);
-        insertCalls(tx, turn, call.step, calls);
-        turn.append(...events);
-        turn.streamed = { attempt: call.attempt, deltas: step.deltas };
-        const result = outcome === null ? null : turn.end(outcome, await readFacts(tx, turn.id));
-        return { result, next: null };
-      },
-      async (stored, turn, tx) => {
-        if (turn.state !== 'completed' || !turn.hasWaiting) return stored;
-        const session = await lockForTurn(tx, turn.projectId, turn.sessionId);
-        return { ...stored, next: await startNext(tx, session, deps.workflows.namespace) };
-      },
+    const { result, next } = await withPartitions(deps.db, () =>
+      changeTurn(
+        deps,
+        call.turnId,
+        isLatestCall(call),
+        async (turn, tx): Promise<Stored> => {
+          endCall(tx, turn, call, answer);
+          insertStep(tx, step, content);
+          insertDeltas(tx, call, step.deltas);
+          insertCalls(tx, turn, call.step, calls);
+          turn.append(...events);
+          turn.streamed = { attempt: call.attempt, deltas: step.deltas.last };
+          const result = outcome === null ? null : turn.end(outcome, await readFacts(tx, turn.id));
+          return { result, next: null };
+        },
+        async (stored, turn, tx) => {
+          if (turn.state !== 'completed' || !turn.hasWaiting) return stored;
+          const session = await lockForTurn(tx, turn.projectId, turn.sessionId);
+          return { ...stored, next: await startNext(tx, session, deps.workflows.namespace) };
+        },
+      ),
     );
     if (next !== null) launchTurn(deps, next);
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
@@ -113,15 +116,10 @@ interface Stored {
 const INSERT_STEP = `
   INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason) VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT DO NOTHING`;
-const INSERT_DELTAS = `
-  INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs) VALUES ($1, $2, $3, $4, $5, $6)`;
 
-/** Who sees the events of the step sees its deltas. */
-function insertStep(tx: EntityManager, { call, answer, rest }: StepAnswer, content: string): void {
-  const { turnId, step, messageId, model, position, attempt } = call;
+function insertStep(tx: EntityManager, { call, answer }: StepAnswer, content: string): void {
+  const { turnId, step, messageId, model } = call;
   write(tx, INSERT_STEP, [turnId, step, messageId, model.id, content, stopReasonOf(answer)]);
-  if (rest === null) return;
-  write(tx, INSERT_DELTAS, [turnId, position, attempt, rest.last, messageId, JSON.stringify(rest.runs)]);
 }
 
 export async function storedOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { transaction, type Db } from '../db/transaction.js';
+import { sqlState, transaction, type Db } from '../db/transaction.js';
 
 const PARTITION_SECONDS = 600;
 /** Partitions to create ahead of the current one: the reconciler may be away for half an hour. */
@@ -8,6 +8,8 @@ const SLOTS_AHEAD = 3;
 const KEPT_SECONDS = 60;
 /** Open turns whose deltas move in one statement: a turn stores up to 2,400 rows in a slot. */
 const TURNS_PER_MOVE = 50;
+/** SQLSTATE check_violation: no partition accepts the row. */
+const NO_PARTITION = '23514';
 
 interface Partition {
   name: string;
@@ -39,6 +41,17 @@ export async function createPartitions(db: DataSource): Promise<number> {
     }
     return slots.length;
   });
+}
+
+/** Runs a statement or a transaction that stores deltas. If there is no partition for them, creates it and runs `store` again. */
+export async function withPartitions<T>(db: DataSource, store: () => Promise<T>): Promise<T> {
+  try {
+    return await store();
+  } catch (error) {
+    if (sqlState(error) !== NO_PARTITION) throw error;
+    await createPartitions(db);
+    return store();
+  }
 }
 
 /**

@@ -74,7 +74,7 @@ export class Notifier {
     this.#sending ??= this.#send();
   }
 
-  /** Sends deltas of a model call live. Each must fit into a payload (see delta-writer). */
+  /** Sends deltas of a model call live. Each must fit into a payload (`MAX_CHARACTERS` in deltas.ts). */
   deltas({ turnId, sessionId, position, attempt, messageId }: DeltaSource, first: number, runs: DeltaRun[]): void {
     const batch = { turnId, position, attempt, messageId, first, runs };
     const sentAt = Date.now();

@@ -1,5 +1,23 @@
 import type { DataSource } from 'typeorm';
-import type { DeltaRun } from '../../src/stream/delta-batch.js';
+import type { DeltaType } from '../../src/events/stream-schema.js';
+import type { DeltaRun, DeltaSource } from '../../src/stream/delta-batch.js';
+import type { DeltaStore, UnstoredDeltas } from '../../src/stream/deltas.js';
+
+export interface DeltaWriter {
+  write(type: DeltaType, content: string): void;
+  flush(): Promise<void>;
+  takeUnstored(): Promise<UnstoredDeltas>;
+}
+
+/** The deltas of one call, written to a store. */
+export function writeDeltas(store: DeltaStore, call: DeltaSource, onStopped = (): void => undefined): DeltaWriter {
+  const deltas = store.open(call, onStopped);
+  return {
+    write: (type, content) => store.write(deltas, type, content),
+    flush: () => store.flush(),
+    takeUnstored: () => store.takeUnstored(deltas),
+  };
+}
 
 /** The stored deltas of a turn, in order. */
 export async function storedDeltas(

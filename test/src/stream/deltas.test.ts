@@ -4,7 +4,7 @@ import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { CANCEL_GRACE_MS } from '../../../src/reconciler/rounds.js';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
-import { DeltaStore } from '../../../src/stream/delta-store.js';
+import { DeltaStore } from '../../../src/stream/deltas.js';
 import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';
 import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/stream/notify.js';
 import { START, type StreamPlace } from '../../../src/stream/position.js';
@@ -15,11 +15,12 @@ import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { claimTurn } from '../../../src/turns/claim.js';
 import { endTurn } from '../../../src/turns/finish.js';
-import { beginModelCall } from '../../../src/steps/model-call.js';
+import { beginModelCall, NO_USAGE } from '../../../src/steps/model-call.js';
+import { storeStep } from '../../../src/steps/model-step.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import { storedDeltas } from '../../support/deltas.js';
+import { storedDeltas, writeDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { countRowsRead } from '../../support/rows-read.js';
@@ -58,8 +59,8 @@ describe('deltas', () => {
     await claimTurn(deps, turn.id);
     return turn;
   };
-  const open = (turn: QueuedTurn, store = new DeltaStore(db, notifier, log), onFenced = () => undefined as void) =>
-    beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL).then((call) => store.open(call, onFenced));
+  const open = async (turn: QueuedTurn, store = new DeltaStore(db, notifier, log), onStopped?: () => void) =>
+    writeDeltas(store, await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL), onStopped);
   /** The next frames of a turn from a place on, by default from its start. */
   const read = async (turn: QueuedTurn, at = START, from = db): Promise<NextFrames> => {
     const place: StreamPlace = { ...turn, projectId, turnId: turn.id, at, isOver: false, isLive: true };
@@ -313,6 +314,45 @@ describe('deltas', () => {
     await endTurn(deps, turn.id, { kind: 'cancelled' });
   });
 
+  it('deltas that a flush has not stored are taken after the flushes under way, and put back in front of later ones', async () => {
+    const turn = await running();
+    const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+    const holds: (() => Promise<unknown>)[] = [];
+    const slow = {
+      query: async (...query: Parameters<DataSource['query']>) => {
+        await holds.shift()?.();
+        return db.query(...query);
+      },
+    } as DataSource;
+    const store = new DeltaStore(slow, notifier, log);
+    const deltas = store.open(call, () => undefined);
+    let endFirst = (): void => undefined;
+    holds.push(
+      () => new Promise<void>((resolve) => (endFirst = resolve)),
+      async () => {
+        throw new Error('Postgres is away');
+      },
+    );
+    store.write(deltas, DELTA, 'One');
+    const first = store.flush();
+    await eventually('the first flush is under way', () => holds.length === 1);
+    store.write(deltas, DELTA, ' two');
+    const second = store.flush().catch(String);
+    const taken = store.takeUnstored(deltas);
+    endFirst();
+    await first;
+    expect(await second).to.contain('Postgres is away');
+    expect(await taken).to.deep.equal({ last: 2, runs: [[DELTA, ' two']] });
+    expect((await store.takeUnstored(deltas)).runs).to.deep.equal([]);
+
+    store.write(deltas, DELTA, ' three');
+    store.putBack(deltas, await taken);
+    expect(await store.takeUnstored(deltas)).to.deep.equal({ last: 3, runs: [[DELTA, ' two', ' three']] });
+    store.putBack(deltas, { last: 3, runs: [[DELTA, ' two', ' three']] });
+    await store.flush();
+    expect((await storedDeltas(db, turn.id)).map(({ content }) => content)).to.deep.equal(['One', ' two', ' three']);
+  });
+
   it('stop before the reconciler carries out an old cancel request: the message contains all that watchers received', async () => {
     const turn = await running();
     let fence = (): void => undefined;
@@ -354,6 +394,28 @@ describe('deltas', () => {
       await writer.flush();
       expect(await storedDeltas(db, turn.id)).to.have.length(1);
       expect(await partitions()).to.have.length(4);
+    });
+
+    it('deltas in partitions are stored with a step although no worker has created the partition', async () => {
+      for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
+      const turn = await running();
+      const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+      const workflows = { namespace: 'test', start: async () => true, signalWaiting: async () => undefined };
+      const outcome = await storeStep(
+        { ...deps, workflows },
+        {
+          ...{ call, deltas: { last: 1, runs: [[DELTA, 'Hello']] }, isLast: false, output: null },
+          ...{ callOf: (use) => use, permissionOf: () => null },
+          answer: {
+            content: [{ type: 'text', text: 'Hello' }],
+            stopReason: 'end_turn',
+            usage: NO_USAGE,
+            firstTokenMs: 1,
+          },
+        },
+      );
+      expect(outcome.kind).to.equal('ended');
+      expect((await storedDeltas(db, turn.id)).map(({ content }) => content)).to.deep.equal(['Hello']);
     });
 
     it('deltas in partitions are created once by parallel calls', async () => {

@@ -113,7 +113,7 @@ describe('a change of a turn', () => {
         const content = [{ type: 'tool_use' as const, id: 'toolu_1', name, input: {} }];
         const store = (of: typeof deps) =>
           storeStep(of, {
-            ...{ call, deltas: 0, rest: null, isLast: false, output },
+            ...{ call, deltas: { last: 0, runs: [] }, isLast: false, output },
             ...{ callOf: (use) => use, permissionOf: () => null },
             answer: { content, stopReason: 'tool_use', usage: USAGE, firstTokenMs: 1 },
           });

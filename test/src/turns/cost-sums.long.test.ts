@@ -123,8 +123,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
       await storeStep(deps, {
         call,
         answer: { ...answer(entry), stopReason },
-        deltas: 0,
-        rest: null,
+        deltas: { last: 0, runs: [] },
         callOf: (use) => use,
         permissionOf: () => null,
         isLast: isCancelled,

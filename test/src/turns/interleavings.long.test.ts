@@ -86,8 +86,7 @@ describe('interleavings of writers', () => {
       await storeStep(deps, {
         call,
         answer,
-        deltas: 0,
-        rest: null,
+        deltas: { last: 0, runs: [] },
         callOf: (use) => use,
         permissionOf: () => null,
         isLast: false,

@@ -56,7 +56,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
       isLast: false,
       output: null,
     };
-    return storeStep(deps, { call, answer, deltas: 0, rest: null, ...more });
+    return storeStep(deps, { call, answer, deltas: { last: 0, runs: [] }, ...more });
   };
   const usageOf = async (turn: string): Promise<unknown> => {
     const { usage, details } = sumCalls((await readFacts(db, turn)).modelCalls, null);

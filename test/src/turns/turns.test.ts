@@ -1,7 +1,6 @@
 import { ServiceError } from '@temporalio/client';
 import { expect } from 'chai';
-import { DeltaStore } from '../../../src/stream/delta-store.js';
-import type { DeltaWriter } from '../../../src/stream/delta-writer.js';
+import { DeltaStore } from '../../../src/stream/deltas.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
@@ -18,7 +17,7 @@ import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.j
 import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
 import { TurnEndedError } from '../../../src/turns/errors.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
-import { storedDeltas } from '../../support/deltas.js';
+import { storedDeltas, writeDeltas, type DeltaWriter } from '../../support/deltas.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -123,11 +122,10 @@ describe('turns in Postgres', () => {
   });
 
   describe('and their deltas', () => {
-    const beginWriter = async (turn: QueuedTurn, onFenced: () => void): Promise<DeltaWriter> =>
-      new DeltaStore(db, notifier, log).open(
-        await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL),
-        onFenced,
-      );
+    const beginWriter = async (turn: QueuedTurn, onStopped?: () => void): Promise<DeltaWriter> => {
+      const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+      return writeDeltas(new DeltaStore(db, notifier, log), call, onStopped);
+    };
     const contents = async (turn: QueuedTurn): Promise<string[]> =>
       (await storedDeltas(db, turn.id)).map(({ content }) => content);
 
@@ -171,7 +169,7 @@ describe('turns in Postgres', () => {
 
     it('turns in Postgres and their deltas are kept when they are written while a batch is on its way', async () => {
       const turn = await running();
-      const writer = await beginWriter(turn, () => undefined);
+      const writer = await beginWriter(turn);
       const flushes: Promise<void>[] = [];
       for (let n = 0; n < 20; n += 1) {
         writer.write('agent.message.delta', `${n}`);
@@ -183,7 +181,7 @@ describe('turns in Postgres', () => {
       const written = Array.from({ length: 20 }, (_, n) => `${n}${n}, meanwhile`);
       expect((await contents(turn)).join('')).to.equal(written.join(''));
       const lasts = await column<number>('SELECT last AS value FROM deltas WHERE turn_id = $1 ORDER BY last', turn);
-      expect(lasts.at(-1)).to.equal(writer.count);
+      expect(lasts.at(-1)).to.equal((await writer.takeUnstored()).last);
       expect(new Set(lasts).size).to.equal(lasts.length);
     });
   });
