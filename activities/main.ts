@@ -34,7 +34,6 @@ import { openTurnEngine } from '../src/engine.js';
 import { FairQueue } from '../src/platform/fair-queue.js';
 import { Slots } from './slots.js';
 import { MAX_WAITING_CALLS } from './turn/call-wait.js';
-import { keepWorking, type LeasedWorkers } from './keep-working.js';
 import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';
@@ -48,7 +47,7 @@ export interface RunningWorker {
   /** An API in the same process shares this connection, so it can start turns eagerly. */
   connection: NativeConnection;
   notifier: Notifier;
-  /** Rejects when the worker stops on its own. */
+  /** Rejects when the worker stops on its own or has lost its lease: see `exitWhenFailed`. */
   failed: Promise<never>;
   /** Takes no new work and gives running activities SHUTDOWN_GRACE_SECONDS. Other workers take over the rest. */
   close(): Promise<void>;
@@ -124,9 +123,7 @@ export async function startWorker(
   const forCalls = { schemaChecks, mcp, budget, slots, waitingCalls, ...forCommands };
   const forTurns = { deltas, models, conversations, runningTurns, ...forCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
-  const start = (): Promise<LeasedWorkers> =>
-    startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });
-  const working = await keepWorking(start, () => runningTurns.abandon(), log);
+  const working = await startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });
   log.info({ task_queue: config.taskQueue }, 'worker started');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
 
@@ -158,6 +155,17 @@ async function connect(log: Logger): Promise<NativeConnection> {
 }
 
 /**
+ * Exits when the worker fails, without waiting for its activities: other workers continue them, and what started this process
+ * starts it again. The requests to models and tools that are under way end with the process.
+ */
+export function exitWhenFailed({ failed }: RunningWorker, log: Logger): void {
+  failed.catch((error: Error) => {
+    log.error({ err: error }, `this process exits, to be started again: ${error.message}`);
+    process.exit(1);
+  });
+}
+
+/**
  * `npm run worker`: runs until SIGTERM or SIGINT, then drains. A worker that still waits for Postgres or Temporal exits
  * at once: as PID 1 of a container it would ignore the signal without this handler.
  */
@@ -171,7 +179,7 @@ async function main(): Promise<void> {
   const log = createLogger(config.logLevel, 'worker');
   for (const sentence of misspeltSettings(process.env)) log.warn(sentence);
   worker = await startWorker(config, log);
-  await worker.failed;
+  exitWhenFailed(worker, log);
 }
 
 if (isEntry(import.meta.url)) {

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { NativeConnection } from '@temporalio/worker';
+import type { NativeConnection, Worker } from '@temporalio/worker';
 import type { DataSource } from 'typeorm';
 import type { ModelCatalogue } from '../src/models/catalogue.js';
 import type { GuardedNetwork } from '../src/network/network.js';
 import type { TurnEngine } from '../src/engine.js';
+import { ignored } from '../src/platform/ignored.js';
 import { observeSlots } from '../src/platform/slot-metrics.js';
-import { takeWorkerLease } from '../src/workers/lease.js';
+import { takeWorkerLease, type WorkerLease } from '../src/workers/lease.js';
 import { temporalSettings } from '../src/temporal/connection.js';
 import type { TemporalTracing } from '../src/temporal/tracing.js';
 import { ActivitySlots } from './activity-slots.js';
 import type { ActivityDeps } from './deps.js';
 import { createActivities } from './index.js';
-import type { LeasedWorkers } from './keep-working.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { createScheduleActivities } from './schedules/fire.js';
 import { createScheduleWorker } from './schedules/worker.js';
@@ -20,7 +20,6 @@ import { startDeliveries } from './webhooks/worker.js';
 import { createTurnWorker, sharedOptions } from './worker-options.js';
 
 interface ProcessParts {
-  /** What the activities of each lease share. */
   parts: Omit<ActivityDeps, 'workerId' | 'workflows' | 'activitySlots'>;
   backgroundPool: DataSource;
   catalogue: ModelCatalogue;
@@ -30,7 +29,18 @@ interface ProcessParts {
   reconciler: Pick<TurnEngine, 'workflows' | 'searchable'>;
 }
 
-/** Starts the workers of turns, schedules and deliveries under a new lease. */
+/** The workers of this process. They share a lease, and its id is their identity in Temporal. */
+interface RunningWorkers {
+  /**
+   * Rejects when a worker stops on its own, or when the lease is lost: other workers then continue the activities of this process.
+   * The process must exit at once, because what its activities still send to models and tools would be sent twice.
+   */
+  failed: Promise<never>;
+  /** Takes no new work, waits for running activities, and releases the lease. */
+  close(): Promise<void>;
+}
+
+/** Takes a lease and starts the workers of turns, schedules and deliveries. A process does so once. */
 export async function startWorkers({
   parts,
   backgroundPool,
@@ -39,7 +49,7 @@ export async function startWorkers({
   connection,
   tracing,
   reconciler: { workflows, searchable },
-}: ProcessParts): Promise<LeasedWorkers> {
+}: ProcessParts): Promise<RunningWorkers> {
   const { config, db, log, storage, notifier } = parts;
   const { databaseListenUrl: databaseUrl, taskQueue } = config;
   // Temporal's default identity plus a random part, because process ids are reused.
@@ -70,9 +80,29 @@ export async function startWorkers({
       await deliveries?.stop();
       stopObserving();
     };
-    return { lease, workers, stop };
+    return runUnderLease(lease, workers, stop);
   } catch (error) {
     await lease.release();
     throw error;
   }
+}
+
+/** @param stop stops what starts work for the workers */
+export function runUnderLease(lease: WorkerLease, workers: Worker[], stop: () => Promise<void>): RunningWorkers {
+  const runs = workers.map((worker) => worker.run());
+  const lost = lease.lost.then(() => {
+    throw new Error('its worker has lost its lease, and other workers continue its activities');
+  });
+  const failed = Promise.race([lost, Promise.all(runs)]).then(() => new Promise<never>(() => undefined));
+  failed.catch(ignored('who waits for it has the error'));
+  return {
+    failed,
+    async close() {
+      lease.drain();
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await stop();
+      await Promise.allSettled(runs);
+      await lease.release();
+    },
+  };
 }

@@ -26,10 +26,7 @@ export async function banner({
   sandboxProblem,
 }: BannerFacts): Promise<string> {
   const base = config.publicUrl;
-  const model = await firstModel(
-    `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`,
-    demoKey,
-  );
+  const model = await firstModel(apiAddress(config), demoKey);
   const json = `-H 'Content-Type: application/json'`;
   return [
     '',
@@ -69,6 +66,11 @@ export async function banner({
 function sandboxLine({ sandboxProvider }: Config, problem: SandboxProblem | null): string {
   if (sandboxProvider !== 'off') return `${sandboxProvider} (commands of agents run there)`;
   return problem === null ? 'off (SANDBOX_PROVIDER)' : `off: ${problem.reason} ${problem.remedy}`;
+}
+
+/** Where this machine reaches the API, also if clients reach it elsewhere. */
+export function apiAddress({ host, port }: Config): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** Reads the model over HTTP, which also proves that the printed address and key work. */

@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { acquireLock } from '#dev/lock.mjs';
 import { step } from '#dev/progress.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
-import { loadConfig } from '../src/platform/config.js';
+import { loadSettings } from '../src/models/settings.js';
 import { findSandboxProblem } from '../activities/sandbox/open.js';
 import { migrate } from '../src/db/migrate.js';
 import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { freePort } from '../src/platform/free-port.js';
-import { banner, type BannerFacts } from './banner.js';
+import { apiAddress, banner, type BannerFacts } from './banner.js';
 import { dataDirLock } from './borrow-database.js';
 import { makeDataDir, readKept, writeKept } from './data-dir.js';
 import { keepDemoKey } from './demo-key.js';
 import { startPostgres } from './embedded-postgres.js';
 import { startLocalModel } from './local-model.js';
-import type { EmbeddedServer } from './server-process.js';
-import { startService } from './service.js';
+import { EmbeddedServer, endLeftBehind } from './server-process.js';
 import { Interrupted, Shutdown } from './shutdown.js';
 import { startTemporal } from '../temporal-dev/temporal-server.js';
 import { ignored } from '../src/platform/ignored.js';
@@ -27,10 +27,12 @@ const DEFAULT_PORT = 8080;
  */
 const SHUTDOWN_LIMIT_MS = 8_300;
 const RESTARTS_PER_MINUTE = 5;
+const ANSWER_TIMEOUT_MS = 1_000;
+const SERVICE = fileURLToPath(new URL('./service.js', import.meta.url));
 
 /**
  * Starts the parts that the environment does not configure (Postgres, Temporal, a model, an encryption key), then the API
- * and the worker in this process. Stops all of them on a signal.
+ * and the worker in a process of their own, which it starts again when it ends. Stops all of them on a signal.
  * @returns the exit code
  */
 export async function start(env: NodeJS.ProcessEnv): Promise<number> {
@@ -73,6 +75,7 @@ async function bringUp(
     () => lockDataDir(dataDir),
     async (release) => release(),
   );
+  await endLeftBehind(dataDir, 'service');
   const port = await choosePort(env.PORT, host);
 
   const settings: NodeJS.ProcessEnv = {
@@ -109,8 +112,8 @@ async function bringUp(
     const start = (): ReturnType<typeof startTemporal> => startTemporal({ dataDir, persistent: true, ui: true });
     const { address, uiUrl, server } = await shutdown.bringUp('Temporal', start, ({ server }) => server.stop());
     supervise('The Temporal server', server);
-    if (uiUrl !== null) settings.TEMPORAL_UI_URL ||= uiUrl;
-    nameTemporal(address, dataDir);
+    nameTemporal(settings, address, dataDir);
+    settings.TEMPORAL_UI_URL = env.TEMPORAL_UI_URL || uiUrl || undefined;
     embedded.temporal = { address, uiUrl, cli: await temporalCli() };
   };
   await Promise.all([
@@ -128,19 +131,61 @@ async function bringUp(
     settings.MODELS_FILE = writeKept(dataDir, 'models.json', JSON.stringify(models, null, 2));
   }
 
-  const config = loadConfig(settings);
+  const config = await loadSettings(settings);
   const sandboxProblem = env.SANDBOX_PROVIDER ? null : await findSandboxProblem(config);
-  if (!env.SANDBOX_PROVIDER && sandboxProblem === null) config.sandboxProvider = 'bubblewrap';
+  if (!env.SANDBOX_PROVIDER && sandboxProblem === null) {
+    config.sandboxProvider = 'bubblewrap';
+    settings.SANDBOX_PROVIDER = 'bubblewrap';
+  }
   for (const sentence of misspeltSettings(env)) console.warn(sentence);
   await migrate(config.databaseUrl);
   const demoKey = await keepDemoKey(config.databaseUrl, dataDir);
   const service = await shutdown.bringUp(
     'The service',
-    () => startService(config),
-    (running) => running.close(),
+    () => startService(dataDir, settings, () => answers(`${apiAddress(config)}/healthz`, shutdown)),
+    stopService,
   );
+  supervise('The service', service);
   const welcome = await banner({ ...embedded, config, demoKey, usesLocalModel, dataDir, sandboxProblem });
-  return { welcome, failed: Promise.race([service.failed, ...failures]) };
+  return { welcome, failed: Promise.race(failures) };
+}
+
+/** Starts API and worker. They are a process of their own, because a process whose worker has lost its lease must end. */
+function startService(
+  dataDir: string,
+  settings: NodeJS.ProcessEnv,
+  isReady: () => Promise<boolean>,
+): Promise<EmbeddedServer> {
+  return EmbeddedServer.start(
+    'The service',
+    {
+      command: process.execPath,
+      args: [...process.execArgv, SERVICE],
+      dataDir,
+      name: 'service',
+      stopSignal: 'SIGTERM',
+      stopTimeoutMs: SHUTDOWN_LIMIT_MS,
+      isOurs: true,
+      env: settings,
+    },
+    isReady,
+  );
+}
+
+/** @throws Interrupted if the shutdown is requested: the service may wait for a Postgres or a Temporal that is away */
+async function answers(url: string, shutdown: Shutdown): Promise<boolean> {
+  if (shutdown.isRequested) throw new Interrupted();
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })).ok;
+  } catch {
+    return false;
+  }
+}
+
+async function stopService(service: EmbeddedServer): Promise<void> {
+  await service.stop();
+  const how = await service.ended();
+  if (how !== 'exit code 0') throw new Error(how);
 }
 
 function lockDataDir(dataDir: string): Promise<() => void> {
@@ -169,11 +214,11 @@ async function choosePort(asked: string | undefined, host: string): Promise<numb
 }
 
 /** Points the SDK's environment configuration to our server and overrides a developer's own profile. The file also serves the CLI. */
-function nameTemporal(address: string, dataDir: string): void {
-  for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
-  process.env.TEMPORAL_ADDRESS = address;
+function nameTemporal(settings: NodeJS.ProcessEnv, address: string, dataDir: string): void {
+  for (const name of Object.keys(settings)) if (name.startsWith('TEMPORAL_')) delete settings[name];
+  settings.TEMPORAL_ADDRESS = address;
   const profile = `[profile.default]\naddress = "${address}"\nnamespace = "default"\n`;
-  process.env.TEMPORAL_CONFIG_FILE = writeKept(dataDir, 'temporal.toml', profile);
+  settings.TEMPORAL_CONFIG_FILE = writeKept(dataDir, 'temporal.toml', profile);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,6 +18,13 @@ interface ServerCommand {
   name: string;
   /** The signal for a graceful shutdown. */
   stopSignal: NodeJS.Signals;
+  /** It is killed this long after the signal. */
+  stopTimeoutMs?: number;
+  /**
+   * It is a program of this project: it runs in our folder, prints where we print and not into a log file, may wait for any time
+   * before it answers, and its event `disconnect` says that we are gone.
+   */
+  isOurs?: boolean;
   env?: NodeJS.ProcessEnv;
   uid?: number;
   gid?: number;
@@ -70,11 +77,12 @@ export class EmbeddedServer {
     return child.signalCode ?? `exit code ${child.exitCode}`;
   }
 
-  /** Stops it gracefully; kills it after five seconds. */
+  /** Stops it gracefully; kills it after its timeout. */
   async stop(): Promise<void> {
     this.#wanted = false;
-    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), STOP_TIMEOUT_MS);
-    await this.#end(this.#command.stopSignal);
+    const { stopSignal, stopTimeoutMs = STOP_TIMEOUT_MS } = this.#command;
+    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), stopTimeoutMs);
+    await this.#end(stopSignal);
     clearTimeout(timer);
   }
 
@@ -99,7 +107,7 @@ export class EmbeddedServer {
   }
 
   /**
-   * Retries if the server exits at once: sockets and shared memory of the process before it may not be free yet, or
+   * Retries if another program exits at once: sockets and shared memory of the process before it may not be free yet, or
    * another process may hold the port for a moment.
    */
   async #launch(): Promise<void> {
@@ -108,28 +116,33 @@ export class EmbeddedServer {
         await this.#spawn();
         return;
       } catch (error) {
-        if (!(error instanceof EndedAtOnce) || attempt === ATTEMPTS || !this.#wanted) throw error;
+        if (!(error instanceof EndedAtOnce) || this.#command.isOurs || attempt === ATTEMPTS || !this.#wanted)
+          throw error;
         await sleep(ATTEMPT_PAUSE_MS);
       }
     }
   }
 
   async #spawn(): Promise<void> {
-    const { command, args, dataDir, name, env, uid, gid, stopSignal } = this.#command;
+    const { command, args, dataDir, name, env, uid, gid, stopSignal, isOurs = false } = this.#command;
     const logFile = join(dataDir, `${name}.log`);
-    const log = openSync(logFile, 'a', 0o600);
-    const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log], cwd: '/', env, uid, gid });
-    closeSync(log);
+    const log = isOurs ? null : openSync(logFile, 'a', 0o600);
+    const stdio: StdioOptions = log === null ? ['ignore', 'inherit', 'inherit', 'ipc'] : ['ignore', log, log];
+    const child = spawn(command, args, { detached: true, stdio, cwd: isOurs ? undefined : '/', env, uid, gid });
+    if (log !== null) closeSync(log);
     const failed = new Promise<never>((_, reject) => child.once('error', reject));
     failed.catch(ignored('who waits until it is ready has the error'));
     if (child.pid !== undefined) record(dataDir, name, child.pid, stopSignal);
-    child.unref();
+    if (!isOurs) child.unref();
     this.#child = child;
-    const deadline = Date.now() + READY_TIMEOUT_MS;
+    const deadline = isOurs ? Number.POSITIVE_INFINITY : Date.now() + READY_TIMEOUT_MS;
     const ready = async (): Promise<void> => {
       while (!(await this.#isReady())) {
-        if (hasEnded(child)) throw new EndedAtOnce(this.#name, await this.ended(), logFile);
-        if (Date.now() > deadline) throw new Error(`${this.#name} does not answer:\n${logTail(logFile)}`);
+        if (hasEnded(child))
+          throw new EndedAtOnce(
+            `${this.#name} ended at once (${await this.ended()}). ${isOurs ? 'See its output above.' : endOfLog(logFile)}`,
+          );
+        if (Date.now() > deadline) throw new Error(`${this.#name} does not answer. ${endOfLog(logFile)}`);
         await sleep(READY_POLL_MS);
       }
     };
@@ -156,10 +169,7 @@ export async function endLeftBehind(dataDir: string, name: string): Promise<void
 }
 
 class EndedAtOnce extends Error {
-  constructor(name: string, how: string, logFile: string) {
-    super(`${name} ended at once (${how}). The end of ${logFile}:\n${logTail(logFile)}`);
-    this.name = 'EndedAtOnce';
-  }
+  override readonly name = 'EndedAtOnce';
 }
 
 /** Removes `path` after this process and its servers have ended. */
@@ -171,8 +181,8 @@ function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
 }
 
-function logTail(logFile: string): string {
-  return readFileSync(logFile, 'utf8').slice(-LOG_TAIL).trimEnd();
+function endOfLog(logFile: string): string {
+  return `The end of ${logFile}:\n${readFileSync(logFile, 'utf8').slice(-LOG_TAIL).trimEnd()}`;
 }
 
 let guard: Writable | null = null;

@@ -1,4 +1,4 @@
-/** `npm start`: sets the checkout up, then runs the service in this process and its servers in child processes. */
+/** `npm start`: sets the checkout up, then runs the service and its servers in child processes. */
 import { messageOf } from './progress.mjs';
 import { setup } from './setup.mjs';
 

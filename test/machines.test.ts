@@ -71,6 +71,8 @@ describe('the files for plain machines', () => {
       expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)![1])).to.be.greaterThan(93);
       expect(text)
         .to.match(/^User=agent-session$/m)
+        // A worker that has lost its lease exits.
+        .and.match(/^Restart=always$/m)
         .and.match(/^NoNewPrivileges=yes$/m);
     }
   });

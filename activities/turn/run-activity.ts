@@ -7,7 +7,6 @@ import type { Logger } from '../../src/platform/logger.js';
 import { endTurn } from '../../src/turns/finish.js';
 import type { ActivityDeps } from '../deps.js';
 import { Heartbeat } from './heartbeat.js';
-import { LeaseLostError } from '../../src/turns/running-turns.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityTask } from '../../src/steps/model-call.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
@@ -90,9 +89,8 @@ export async function runActivity<T>(
     logOutcome('ok');
     return result;
   } catch (thrown) {
-    const isLost = running.signal.reason instanceof LeaseLostError;
-    const error = running.signal.aborted && !isLost ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
-    const failure = knownFailure(error, context, isLost) ?? unexpectedFailure(error, context, details, log.child(ids));
+    const error = running.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
+    const failure = knownFailure(error, context) ?? unexpectedFailure(error, context, details, log.child(ids));
     if (isBenign(failure)) throw failure;
     details.endedAttempts += 1;
     context.heartbeat(details);
@@ -124,13 +122,13 @@ export async function endCancelled(
 }
 
 /** Converts a known error to a failure for Temporal; null for an unexpected error. */
-function knownFailure(error: unknown, context: Context, isLost: boolean): Error | null {
+function knownFailure(error: unknown, context: Context): Error | null {
   if (error instanceof TurnEndedError) {
     return ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED, error.state);
   }
   const isInterrupted = context.cancellationSignal.aborted;
   if (isInterrupted && context.cancellationDetails?.cancelRequested === true) return new CancelledFailure('cancelled');
-  if (isInterrupted || isLost) {
+  if (isInterrupted) {
     return again('This attempt was interrupted; another one continues.', 'HandedOver');
   }
   // Retryable: reported as "the turn has ended", it would leave a running turn open. The next attempt finds the stored

@@ -26,7 +26,7 @@ export async function startService(
   const entry = { id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: modelUrl, ...sizes };
   writeFileSync(modelsFileOf(dataDir), JSON.stringify([entry]));
   const port = await freePort();
-  const { pids, stop } = await startChild(
+  const { stop } = await startChild(
     [...(profiles === '' ? [] : ['--cpu-prof', '--cpu-prof-dir', profiles]), 'dev/start.mjs'],
     { ...process.env, ...settingsOf(dataDir, mcp), DATA_DIR: dataDir, PORT: String(port) },
     /Ctrl-C stops everything/,
@@ -39,7 +39,8 @@ export async function startService(
     name: 'service',
     ...turnFrames,
     ...(await clientOf(`http://127.0.0.1:${port}`, key, mcp)),
-    pids,
+    // Its model is the bench's, so that the process of `npm start` itself does nothing meanwhile.
+    pids: [(JSON.parse(readFileSync(join(dataDir, 'service.pid'), 'utf8')) as { pid: number }).pid],
     stop,
   };
 }

@@ -40,10 +40,6 @@ export const reconcileActions = counter(
   'Repairs of turns that made no progress, by action',
   { labels: ['action'] },
 );
-export const workerLeasesLost = counter(
-  'worker_lease_lost_total',
-  'How often the worker of this process was declared dead while it was alive; it continues under a new lease',
-);
 export const openStreams = gauge('event_streams_open', 'Event streams that this process serves');
 export const workflowCalls = counter(
   'workflow_calls_total',

@@ -12,20 +12,11 @@ export async function notifyCancel(db: DataSource, turnId: string): Promise<void
   await runSql(db, sql`SELECT pg_notify(${CANCEL_CHANNEL}, ${turnId})`);
 }
 
-/** This worker was declared dead: other workers continue its activities. */
-export class LeaseLostError extends Error {
-  override readonly name = 'LeaseLostError';
-  override readonly message = 'this worker has lost its lease';
-}
-
 /** The turns whose activities run in this process. */
 export class AbortableActivities {
   readonly #controllers = new Map<string, Set<AbortController>>();
 
-  /**
-   * Tracks an activity of the turn. The signal aborts when the turn is cancelled, or with a LeaseLostError. Call `done`
-   * when the activity ends.
-   */
+  /** Tracks an activity of the turn. The signal aborts when the turn is cancelled. Call `done` when the activity ends. */
   track(turnId: string): { signal: AbortSignal; done: () => void } {
     const controller = new AbortController();
     const controllers = this.#controllers.get(turnId) ?? new Set();
@@ -41,13 +32,6 @@ export class AbortableActivities {
 
   cancel(turnId: string): void {
     for (const controller of this.#controllers.get(turnId) ?? []) controller.abort(new Error('the turn is cancelled'));
-  }
-
-  /** Aborts all activities, because this worker has lost its lease. */
-  abandon(): void {
-    for (const controllers of this.#controllers.values()) {
-      for (const controller of controllers) controller.abort(new LeaseLostError());
-    }
   }
 
   /** Cancels turns whose notification was lost while there was no connection. */

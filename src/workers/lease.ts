@@ -12,8 +12,8 @@ const THREAD = new URL(
 /** The lease shows other processes that this worker is alive. Its id is the worker's identity in Temporal. */
 export interface WorkerLease {
   readonly workerId: string;
-  /** Aborts when this worker has been declared dead: its activities are reassigned, and it cannot renew this lease again. */
-  readonly lost: AbortSignal;
+  /** Resolves when the lease cannot be renewed any more: the activities of this worker are, or soon will be, reassigned. */
+  readonly lost: Promise<void>;
   /** Records that this worker takes no more work. */
   drain(): void;
   /** Releases the lease. Call it when no activity is running. */
@@ -33,18 +33,19 @@ export async function takeWorkerLease(
   const beat = setInterval(() => Atomics.add(beats, 0, 1), PULSE_INTERVAL_MS).unref();
   const thread = new Worker(THREAD, { workerData: { workerId, ...place, pulse } satisfies LeaseThreadData });
   const order = (message: LeaseOrder): void => thread.postMessage(message);
-  const lost = new AbortController();
   let isReleased = false;
+  let lose!: () => void;
+  const lost = new Promise<void>((resolve) => (lose = resolve));
   const taken = new Promise<void>((resolve) => {
     thread.on('message', (report: LeaseReport) => {
       if (report.kind === 'taken') resolve();
-      else if (report.kind === 'lost') lost.abort();
+      else if (report.kind === 'lost') lose();
       else log.warn({ err: report.error, worker_id: workerId }, 'the lease could not be renewed; trying again');
     });
   });
   const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve())).then(() => {
     clearInterval(beat);
-    if (!isReleased) lost.abort();
+    if (!isReleased) lose();
   });
   thread.on('error', (err) => log.error({ err, worker_id: workerId }, 'the thread that renews the lease failed'));
   const endedEarly = ended.then(() => Promise.reject(new Error('The lease of the worker could not be taken.')));
@@ -52,7 +53,7 @@ export async function takeWorkerLease(
   thread.unref();
   return {
     workerId,
-    lost: lost.signal,
+    lost,
     drain: () => order('drain'),
     async release() {
       isReleased = true;

@@ -64,10 +64,10 @@ async function end(child: ChildProcess, send: () => void): Promise<{ code: numbe
   return { code: child.exitCode, ms: Date.now() - started };
 }
 
-function serverPids(dataDir: string): { postgres: number; temporal: number } {
+function serverPids(dataDir: string): { postgres: number; temporal: number; service: number } {
   const pidOf = (name: string): number =>
     (JSON.parse(readFileSync(join(dataDir, `${name}.pid`), 'utf8')) as { pid: number }).pid;
-  return { postgres: pidOf('postgres'), temporal: pidOf('temporal') };
+  return { postgres: pidOf('postgres'), temporal: pidOf('temporal'), service: pidOf('service') };
 }
 
 async function call(
@@ -142,7 +142,7 @@ describe('npm start', () => {
     const { code, ms } = await end(service.child, () => service.child.kill('SIGTERM'));
     expect(code, service.output()).to.equal(0);
     expect(ms).to.be.below(10_000);
-    expect([processIdentity(pids.postgres), processIdentity(pids.temporal)]).to.deep.equal([null, null]);
+    expect(Object.values(pids).map(processIdentity)).to.deep.equal([null, null, null]);
   });
 
   it('npm start lends its database to the commands of operators while it does not run', async () => {
@@ -163,9 +163,16 @@ describe('npm start', () => {
     expect(code, service.output()).to.equal(0);
   });
 
-  it('npm start restarts a server that was killed', async () => {
+  it('npm start restarts API and worker, and servers, that were killed', async () => {
     const service = await start(dataDir);
-    const { postgres, temporal } = serverPids(dataDir);
+    const { postgres, temporal, service: apiAndWorker } = serverPids(dataDir);
+    process.kill(apiAndWorker, 'SIGKILL');
+    await eventually('they are restarted', () => serverPids(dataDir).service !== apiAndWorker);
+    await eventually('the API answers again', async () => {
+      const answer = await call(service, 'GET', `/sessions/${session}`).catch(() => null);
+      return answer?.status === 200;
+    });
+    expect(service.output()).to.include('The service ended unexpectedly (SIGKILL); restarting it.');
     process.kill(postgres, 'SIGKILL');
     process.kill(temporal, 'SIGKILL');
     await eventually('the session can be read again', async () => {
@@ -190,7 +197,7 @@ describe('npm start', () => {
     const { postgres, temporal } = orphans;
     expect([processIdentity(postgres), processIdentity(temporal)]).not.to.include(null);
     const service = await start(dataDir);
-    expect([processIdentity(postgres), processIdentity(temporal)]).to.deep.equal([null, null]);
+    expect(Object.values(orphans).map(processIdentity)).to.deep.equal([null, null, null]);
     // The model's activity is given to somebody else when its heartbeat has been missing for 10 s.
     await eventually(
       'the cut turn ends',
@@ -203,7 +210,7 @@ describe('npm start', () => {
     const left = serverPids(dataDir);
     service.child.kill('SIGKILL');
     await eventually('no server is left behind', () =>
-      [left.postgres, left.temporal].every((pid) => processIdentity(pid) === null),
+      Object.values(left).every((pid) => processIdentity(pid) === null),
     );
   });
 

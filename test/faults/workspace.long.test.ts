@@ -98,7 +98,7 @@ describe('a worker that comes back to a command that another one ran', () => {
   let system: FaultSystem;
   before(async function () {
     await requireSandbox(this);
-    system = await startFaultSystem({ workers: 0, env: { ...SANDBOXES, LOG_LEVEL: 'info' } });
+    system = await startFaultSystem({ workers: 0, env: SANDBOXES });
   });
   after(() => system?.close());
 
@@ -117,11 +117,8 @@ describe('a worker that comes back to a command that another one ran', () => {
     await proxy.close();
     await system.addRole('worker');
     await system.ended(turn);
-    const before = frozen.log().length;
     frozen.thaw();
-    await eventually('the frozen worker logs its activity', () =>
-      new RegExp(`${turn.turnId}.*"activity"`).test(frozen.log().slice(before)),
-    );
+    expect(await frozen.exited()).to.equal(1);
     await system.verify();
     const history = await system.history(turn.sessionId);
     const results = history.filter(({ type }) => type === 'agent.tool_result');

@@ -16,7 +16,7 @@ export interface LeaseReport {
   renewals: number;
   longest_between_renewals: number;
   smallest_remaining: number;
-  /** More than one: the worker was declared dead and took another lease. */
+  /** More than one: the worker was started again. */
   leases: number;
   declared_dead: number;
 }
@@ -31,7 +31,6 @@ export interface MetricsReport {
   pool_busy: number;
   pool_waiting: number;
   cpu: number;
-  leases_lost: number;
 }
 
 const lease: LeaseReport = {
@@ -83,7 +82,6 @@ async function readMetrics(): Promise<void> {
     pool_busy: sum('db_pool_connections', 'busy'),
     pool_waiting: sum('db_pool_connections', 'waiting'),
     cpu: sum('process_cpu_seconds_total'),
-    leases_lost: sum('worker_lease_lost_total'),
   });
 }
 

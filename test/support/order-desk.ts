@@ -99,7 +99,7 @@ export class OrderDesk {
 
   private serverPids(): number[] {
     const dir = this.env.DATA_DIR!;
-    const records = ['postgres.pid', 'temporal.pid'].map((name) => join(dir, name)).filter(existsSync);
+    const records = ['postgres.pid', 'temporal.pid', 'service.pid'].map((name) => join(dir, name)).filter(existsSync);
     return records.map((record) => (JSON.parse(readFileSync(record, 'utf8')) as { pid: number }).pid);
   }
 }

@@ -15,7 +15,7 @@ export const THIS_BUILD = fileURLToPath(new URL('../..', import.meta.url));
 const MAIN: Record<Role, string> = {
   api: 'dist/api/main.js',
   worker: 'dist/activities/main.js',
-  service: 'test/support/whole-service.mjs',
+  service: 'dist/dev/service.js',
 };
 const READY_MS = 60_000;
 
@@ -37,6 +37,8 @@ export interface RoleProcess {
   freeze(): void;
   /** SIGCONT: it goes on where it was frozen. */
   thaw(): void;
+  /** Resolves with the exit code when it has ended by itself. */
+  exited(): Promise<number | null>;
   /** Starts it again in its place. */
   start(): Promise<void>;
   /** What it has logged, over all its lives. */
@@ -97,6 +99,10 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
     },
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
+    async exited() {
+      await gone();
+      return child.exitCode;
+    },
     start,
     log: () => log,
   };
