@@ -110,7 +110,7 @@ describe('what gateways send instead of the Messages API', () => {
     await closed;
   });
 
-  it('fails with the reason of an error inside an answer, in each of its forms', async () => {
+  it('an error inside an answer, in each of its forms, is a failure with its reason', async () => {
     const said = JSON.stringify({ message: 'Upstream gone', code: '502' });
     for (const error of [
       `event: error\ndata: {"type":"error","error":${said}}`,

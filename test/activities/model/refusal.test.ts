@@ -126,7 +126,7 @@ describe('a request that a model refuses', () => {
     expect(message.length).to.be.below(600);
   });
 
-  it('inside an answer is tried again, unless the request is wrong', () => {
+  it('a request that a model refuses inside an answer is tried again, unless the request is wrong', () => {
     const retryable = (error: unknown): unknown => (refusedInside({ error }) as { retryable: boolean }).retryable;
     expect(retryable({ type: 'internal_error', message: 'Upstream' })).to.equal(true);
     expect(retryable({ type: 'None', code: '500', message: 'Upstream' })).to.equal(true);

@@ -25,7 +25,7 @@ for (const [title, make] of [
     let contained = false;
 
     // The others attack: without these namespaces, one of them would end every process of this machine.
-    it('is contained, as the machine sees it: in namespaces of its own, without rights, and never as root', async () => {
+    it(`${title} is contained, as the machine sees it: in namespaces of its own, without rights, and never as root`, async () => {
       const mark = '1.7352';
       const running = sandbox.bash(`sleep ${mark}`);
       let found: number | undefined;
@@ -52,7 +52,7 @@ for (const [title, make] of [
     describe('when it attacks', () => {
       before('it is known to be contained', () => expect(contained).to.equal(true));
 
-      it('finds no variable, command line or descriptor of the service', async () => {
+      it(`${title} finds no variable, command line or descriptor of the service`, async () => {
         process.env.WORKER_SECRET = 'a-secret-of-the-worker';
         const { output } = await sandbox.bash(
           'cat /proc/*/environ | tr "\\0" "\\n"; echo; tr "\\0" " " < /proc/1/cmdline; echo; for p in /proc/[0-9]*; do readlink $p/exe $p/cwd $p/root; done; ls -l /proc/self/fd /proc/1/fd; env',
@@ -70,7 +70,7 @@ for (const [title, make] of [
         expect(lines(names)).to.deep.equal(['HOME', 'LANG', 'PATH', 'PWD', 'SHLVL', 'TMPDIR', 'TZ', 'USER', '_']);
       });
 
-      it('reaches no network, no port of the machine, and no name', async () => {
+      it(`${title} reaches no network, no port of the machine, and no name`, async () => {
         const server = createServer((socket) => socket.end('reached')).listen(0);
         await new Promise((resolve) => server.once('listening', resolve));
         const { port } = server.address() as AddressInfo;
@@ -90,7 +90,7 @@ for (const [title, make] of [
         server.close();
       });
 
-      it('opens no sockets but local ones, IP and netlink', async () => {
+      it(`${title} opens no sockets but local ones, IP and netlink`, async () => {
         const script = `import socket
 for family in (40, 17, 38, 21, 1, 2, 10, 16):
     try:
@@ -109,7 +109,7 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
         ]);
       });
 
-      it('gains no rights: no namespaces, mounts, tracing, keys, kernel messages, devices or settings', async () => {
+      it(`${title} gains no rights: no namespaces, mounts, tracing, keys, kernel messages, devices or settings`, async () => {
         const commands = [
           'unshare -Ur true',
           'unshare -m true',
@@ -133,7 +133,7 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
           .and.match(/\n1000\n$/);
       });
 
-      it('writes to the kept folders and shared memory, and nowhere else', async () => {
+      it(`${title} writes to the kept folders and shared memory, and nowhere else`, async () => {
         const { output } = await sandbox.bash(
           'find / -xdev -type d -writable 2>/dev/null; for d in / /dev /etc /usr /mnt /mnt/skills /mnt/session /mnt/session/uploads /home /proc /sys /workspace /tmp /home/agent /mnt/session/outputs /dev/shm; do touch $d/x 2>/dev/null && echo "$d"; done',
         );
@@ -148,7 +148,7 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
         expect(shown.output).to.not.contain('root\n').and.not.contain('/var:\n').and.not.contain('/root:\n');
       });
 
-      it('harms no process but its own', async () => {
+      it(`${title} harms no process but its own`, async () => {
         for (const command of [
           'kill -9 -1',
           'kill -9 1',
@@ -161,7 +161,7 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
         expect((await sandbox.bash('echo alive')).output).to.equal('alive\n');
       });
 
-      it('leaves no process, however it hides', async () => {
+      it(`${title} leaves no process, however it hides`, async () => {
         const mark = '987.65';
         const hide = `trap "" TERM INT HUP; setsid nohup sleep ${mark} >/dev/null 2>&1 & (setsid sh -c "sleep ${mark} &" &) ; sleep 0.05; echo done`;
         const { output } = await sandbox.bash(hide);
@@ -179,7 +179,7 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
         expect(performance.now() - began).to.be.lessThan(2000);
       });
 
-      it('makes at most 256 processes, all gone with it, while another command runs', async () => {
+      it(`${title} makes at most 256 processes, all gone with it, while another command runs`, async () => {
         const bomb = sandbox.bash(':(){ :|:& };:; for i in {1..400}; do sleep 77.31 & done; wait', {
           timeoutMs: 3000,
         });
@@ -190,7 +190,7 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
         expect(processesWith('77.31')).to.deep.equal([]);
       });
 
-      it('is stopped for memory, be it one process, many, or shared memory that no process maps', async () => {
+      it(`${title} is stopped for memory, be it one process, many, or shared memory that no process maps`, async () => {
         const one = await sandbox.bash(`/usr/bin/python3 -c "x = bytearray(3 << 30)"`);
         expect(one.output).to.contain('MemoryError');
         const many =
@@ -203,7 +203,7 @@ for family in (40, 17, 38, 21, 1, 2, 10, 16):
         expect((await sandbox.bash('head -c 100M /dev/zero > /dev/shm/x')).output).to.contain('No space left');
       });
 
-      it('is stopped for memory that children of threads take, page tables, and buffers of sockets', async () => {
+      it(`${title} is stopped for memory that children of threads take, page tables, and buffers of sockets`, async () => {
         const threads = `/usr/bin/python3 - <<'E'
 import subprocess, threading
 hog = ['/usr/bin/python3', '-c', 'import time; x = bytearray(200 << 20); time.sleep(20)']
@@ -242,7 +242,7 @@ E`;
         expect(await sandbox.bash(sockets)).to.include({ stopped: 'memory' });
       });
 
-      it('may have processes that share their pages: each counts for its part', async () => {
+      it(`${title} may have processes that share their pages: each counts for its part`, async () => {
         const script = `/usr/bin/python3 - <<'E'
 import os, time
 data = bytearray(300 << 20)
@@ -255,7 +255,7 @@ E`;
         expect(await sandbox.bash(script)).to.include({ stopped: null, output: 'done\n' });
       });
 
-      it('is stopped for disk, and cannot write a file of more than 512 MiB', async () => {
+      it(`${title} is stopped for disk, and cannot write a file of more than 512 MiB`, async () => {
         expect(await sandbox.bash('for i in {1..9}; do head -c 100M /dev/zero > f$i; done; sleep 20')).to.include({
           stopped: 'disk',
         });
@@ -265,7 +265,7 @@ E`;
         });
       });
 
-      it('passes links of its tree to nobody outside', async () => {
+      it(`${title} passes links of its tree to nobody outside`, async () => {
         const opened = await sandbox.provider.open(
           { sessionId: 'links', base: { entries: [], packs: [], delivered: [] }, mounts: [] },
           new AbortController().signal,
@@ -286,20 +286,20 @@ E`;
       });
     });
 
-    it('ends with its bash: a child in the background that holds the output does not delay it', async () => {
+    it(`${title} ends with its bash: a child in the background that holds the output does not delay it`, async () => {
       const began = performance.now();
       expect(await sandbox.bash('sleep 60 & echo done')).to.include({ output: 'done\n', code: 0 });
       expect(performance.now() - began).to.be.lessThan(5000);
     });
 
-    it('may open its standard error by name, and sees both outputs in order', async () => {
+    it(`${title} may open its standard error by name, and sees both outputs in order`, async () => {
       const { output, code } = await sandbox.bash(
         'echo 1; echo 2 > /dev/stderr; echo 3 >&2; echo 4 > /dev/stdout; cat; exit 3',
       );
       expect({ output, code }).to.deep.equal({ output: '1\n2\n3\n4\n', code: 3 });
     });
 
-    it('has its exit code, 128 + n for a signal, its last working directory, and is stopped at its timeout', async () => {
+    it(`${title} has its exit code, 128 + n for a signal, its last working directory, and is stopped at its timeout`, async () => {
       expect(await sandbox.bash('cd /tmp; exit 4')).to.include({ code: 4, cwd: '/tmp' });
       expect(await sandbox.bash('kill -9 $$')).to.include({ code: 137, cwd: null });
       expect(await sandbox.bash('mkdir a; cd a; pwd', { cwd: '/gone' })).to.include({
@@ -312,7 +312,7 @@ E`;
       });
     });
 
-    it('has lower priority than the service, and umask 022', async () => {
+    it(`${title} has lower priority than the service, and umask 022`, async () => {
       expect((await sandbox.bash('nice; umask')).output).to.equal('10\n0022\n');
     });
   });

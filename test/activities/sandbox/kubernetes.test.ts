@@ -184,7 +184,7 @@ describe('the provider of Kubernetes, without what it needs', () => {
     api.problem.pop();
   });
 
-  it('says in a check what is missing: the pool, the API server, or the pod that the worker runs in', async () => {
+  it('the provider of Kubernetes, without what it needs, says in a check what is missing: the pool, the API server, or the pod that the worker runs in', async () => {
     const { api, test } = cluster;
     const check = async (settings: object, access: typeof api.access | null = api.access) => {
       const all = { ...CLAIM_SETTINGS, ...SANDBOX_SETTINGS, ...settings };

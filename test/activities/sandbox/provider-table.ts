@@ -27,7 +27,7 @@ export function describeProvider(title: string, make: NewProvider): void {
     let sessions = 0;
     const workspace = (): TestWorkspace => new TestWorkspace(sandbox, `ses_p${(sessions += 1)}`);
 
-    it('begins each command with what the one before has left, on its own disk and on another one', async () => {
+    it(`${title} begins each command with what the one before has left, on its own disk and on another one`, async () => {
       const mine = workspace();
       const made = await mine.bash(
         `mkdir -p "a b/c"; echo one > "a b/c/x"; printf y > /tmp/y; ln -s "a b/c/x" link; ln -s /etc/passwd out; chmod 640 /tmp/y; chmod 750 "a b"; touch -d '2020-01-02 03:04:05.678' /tmp/y; echo h > ~/.h; echo o > /mnt/session/outputs/o; printf z > $'line\\nfeed'; chmod 000 "a b/c"`,
@@ -48,7 +48,7 @@ export function describeProvider(title: string, make: NewProvider): void {
       }
     });
 
-    it('begins with the stored version again when the changes of a command are not stored', async () => {
+    it(`${title} begins with the stored version again when the changes of a command are not stored`, async () => {
       const mine = workspace();
       await mine.bash('echo kept > a');
       expect((await sandbox.bash('echo lost > a; rm -rf ~/*', { base: mine.manifest })).code).to.equal(0);
@@ -60,7 +60,7 @@ export function describeProvider(title: string, make: NewProvider): void {
       expect((await mine.bash('cat a; ls -d /tmp')).output).to.equal('kept\n/tmp\n');
     });
 
-    it('passes on input, exit codes and the working directory, whatever its name', async () => {
+    it(`${title} passes on input, exit codes and the working directory, whatever its name`, async () => {
       const mine = workspace();
       expect(await mine.bash('cat', { stdin: Buffer.from('from outside') })).to.include({
         output: 'from outside',
@@ -71,7 +71,7 @@ export function describeProvider(title: string, make: NewProvider): void {
       expect(await mine.bash('rmdir "$PWD"', { cwd: '/workspace/a\nb' })).to.include({ code: 0 });
     });
 
-    it('mounts skills and uploads read-only, and brings each to the disk once for all commands of a session', async () => {
+    it(`${title} mounts skills and uploads read-only, and brings each to the disk once for all commands of a session`, async () => {
       const skill = mountOf('skill_1', 'folder', '/mnt/skills/report', {
         'SKILL.md': 'x',
         'scripts/run.sh': '#!/bin/sh\necho ran in "$(dirname "$0")"',
@@ -101,7 +101,7 @@ export function describeProvider(title: string, make: NewProvider): void {
       );
     });
 
-    it('takes a thousand uploads', async () => {
+    it(`${title} takes a thousand uploads`, async () => {
       const mounts = Array.from(
         { length: 1000 },
         (_, at) => mountOf(`many_${at}`, 'file', `/mnt/session/uploads/${at}`, { '': 'x' }).mount,

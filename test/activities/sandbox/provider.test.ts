@@ -22,14 +22,14 @@ describeProvider('a provider of sandboxes', (test) => newProvider({}, test));
 describe('the provider of bubblewrap', () => {
   const sandbox = useSandbox();
 
-  it('brings a mount to the disk once for all sessions', async () => {
+  it('the provider of bubblewrap brings a mount to the disk once for all sessions', async () => {
     const { mount, counted } = mountOf('shared', 'file', '/mnt/session/uploads/a', { '': 'x' });
     for (const id of ['ses_m1', 'ses_m2'])
       await new TestWorkspace(sandbox, id).bash('cat /mnt/session/uploads/a', { mounts: [mount] });
     expect(counted.opened).to.equal(1);
   });
 
-  it('treats a command that could not begin as its own failure, never as a result', async () => {
+  it('the provider of bubblewrap treats a command that could not begin as its own failure, never as a result', async () => {
     const broken = newProvider({ sandboxRoot: '/nowhere' });
     try {
       const opened = await broken.provider.open({ sessionId: 'ses_b', base: EMPTY_MANIFEST, mounts: [] }, signal);
@@ -43,7 +43,7 @@ describe('the provider of bubblewrap', () => {
     }
   });
 
-  it('goes on in a new folder when its own is gone', async () => {
+  it('the provider of bubblewrap goes on in a new folder when its own is gone', async () => {
     const made = newProvider({}, sandbox.test);
     try {
       const mine = new TestWorkspace({ ...made }, 'ses_gone');
@@ -55,7 +55,7 @@ describe('the provider of bubblewrap', () => {
     }
   });
 
-  it('removes what workers that are gone have left, and nothing of those that live', async () => {
+  it('the provider of bubblewrap removes what workers that are gone have left, and nothing of those that live', async () => {
     const made = newProvider({}, sandbox.test);
     try {
       const place = (name: string): string => join(made.sandboxDir, name);
@@ -77,7 +77,7 @@ describe('the provider of bubblewrap', () => {
 });
 
 describe('contents of mounts on the disk of a worker', () => {
-  it('give way by bytes, those that were used longest ago first, and none that a sandbox has', async () => {
+  it('contents of mounts on the disk of a worker give way by bytes, those that were used longest ago first, and none that a sandbox has', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'mounts-'));
     try {
       const mounts = new MountStore(folder, testLogger(), 25);
@@ -106,7 +106,7 @@ describe('contents of mounts on the disk of a worker', () => {
     }
   });
 
-  it('are loaded again after a failure, and a call that is cancelled does not wait for them', async () => {
+  it('contents of mounts on the disk of a worker are loaded again after a failure, and a call that is cancelled does not wait for them', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'mounts-'));
     try {
       const mounts = new MountStore(folder, testLogger());
@@ -159,7 +159,7 @@ describe('a machine without user namespaces', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('runs no command, and says why and what to do', async () => {
+  it('a machine without user namespaces runs no command, and says why and what to do', async () => {
     const { provider, remove } = newProvider();
     try {
       const { reason, remedy } = (await provider.check())!;
@@ -179,7 +179,7 @@ describe('a machine without user namespaces', () => {
     }
   });
 
-  it('ends a worker that was told to have sandboxes, and none that was not', async () => {
+  it('a machine without user namespaces ends a worker that was told to have sandboxes, and none that was not', async () => {
     const test = openTestStorage();
     const start = (sandboxProvider: 'bubblewrap' | 'kubernetes' | 'off') => {
       const { config, remove } = testConfig('postgres://localhost/none', [], { sandboxProvider });

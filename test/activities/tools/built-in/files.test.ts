@@ -89,7 +89,7 @@ describe('file tools', () => {
   };
 
   describe('list_files', () => {
-    it('file tools: list_files names files of every message, each once, and those that were deleted', async () => {
+    it('list_files names files of every message, each once, and those that were deleted', async () => {
       const first = await upload('a.csv', '1');
       const second = await upload('b "2".txt', '22');
       await attach(first);
@@ -101,17 +101,17 @@ describe('file tools', () => {
       );
     });
 
-    it('reports that there are no files', async () => {
+    it('list_files reports that there are no files', async () => {
       expect(textOf(await run(listFiles, {}))).to.contain('No file');
     });
   });
 
   describe('read_file', () => {
-    it('file tools: read_file shows text whole', async () => {
+    it('read_file shows text whole', async () => {
       expect(await read('one\ntwo\n')).to.equal('one\ntwo');
     });
 
-    it('file tools: read_file shows pages of lines, and how to read on', async () => {
+    it('read_file shows pages of lines, and how to read on', async () => {
       const text = Array.from({ length: 5000 }, (_, line) => `line ${line}`).join('\n');
       expect(await read(text)).to.match(/^line 0\n[^]*\nline 1999\n\n\[Lines 0 to 1999 .*offset 2000\.\]$/);
       expect(await read(text, { offset: 4999 })).to.equal('line 4999');
@@ -121,7 +121,7 @@ describe('file tools', () => {
       expect(await read(text, { offset: 5000 })).to.contain('has 5000 lines');
     });
 
-    it('reaches all of a text that is one long line', async () => {
+    it('read_file reaches all of a text that is one long line', async () => {
       const text = Array.from({ length: 20_000 }, (_, index) => `{"n":${index},"c":"😀é"}`).join(',');
       const file = await upload('a.json', text);
       await attach(file);
@@ -135,7 +135,7 @@ describe('file tools', () => {
       expect(whole === text).to.equal(true);
     });
 
-    it('file tools: read_file understands UTF-16, UTF-8 with a mark, and single bytes in a text type', async () => {
+    it('read_file understands UTF-16, UTF-8 with a mark, and single bytes in a text type', async () => {
       const utf16 = Buffer.from('\ufeffTäglich\nzwei', 'utf16le');
       expect(await read(utf16)).to.equal('Täglich\nzwei');
       expect(await read(Buffer.from(utf16).swap16())).to.equal('Täglich\nzwei');
@@ -143,13 +143,13 @@ describe('file tools', () => {
       expect(await read(Buffer.from('caf\xe9;1', 'latin1'), {}, 'a.csv')).to.equal('café;1');
     });
 
-    it('file tools: read_file describes files that are not text, image or PDF', async () => {
+    it('read_file describes files that are not text, image or PDF', async () => {
       expect(await read(Buffer.from([1, 0, 2]), {}, 'a.zip')).to.match(/^"a.zip" \(.*3 bytes\) cannot be shown/);
       expect(await read(Buffer.from([0xff, 1]), {}, 'a.bin')).to.contain('cannot be shown');
       expect(await read('', {}, 'a.txt')).to.equal('(The file is empty.)');
     });
 
-    it('file tools: read_file shows an image and a PDF by reference, the image under its real type', async () => {
+    it('read_file shows an image and a PDF by reference, the image under its real type', async () => {
       const image = await upload('photo.jpg', PNG);
       const pdf = await upload('a.pdf', PDF);
       await attach(image, pdf);
@@ -166,7 +166,7 @@ describe('file tools', () => {
       });
     });
 
-    it("file tools: read_file does not send images that the model's API would reject", async () => {
+    it("read_file does not send images that the model's API would reject", async () => {
       const wide = Buffer.from(PNG);
       wide.writeUInt32BE(9000, 16);
       const bad: [string, Buffer][] = [
@@ -180,7 +180,7 @@ describe('file tools', () => {
       for (const [filename, bytes] of bad) expect(await read(bytes, {}, filename)).to.contain('cannot be shown');
     });
 
-    it('file tools: read_file reports deleted, lost and foreign files', async () => {
+    it('read_file reports deleted, lost and foreign files', async () => {
       const [deleted, lost, foreign] = [
         await upload('d.txt', 'x'),
         await upload('l.txt', 'x'),
@@ -196,14 +196,14 @@ describe('file tools', () => {
       expect(textOf(answers[2]!)).to.contain('has no file');
     });
 
-    it('file tools: read_file reports a missing file for an id that Postgres cannot store', async () => {
+    it('read_file reports a missing file for an id that Postgres cannot store', async () => {
       await attach();
       const answer = await run(readFile, { file_id: 'file_\0' });
       expect(answer.isError).to.equal(true);
       expect(textOf(answer)).to.contain('has no file');
     });
 
-    it('pages the whole of a result that was shortened', async () => {
+    it('read_file pages through the whole of a result that was shortened', async () => {
       const turn = await attach();
       const key = storageKey('results', turn, '0-0');
       await files.storage.put(key, Buffer.from('first\nsecond\nthird'), { contentType: 'text/plain' });
@@ -224,7 +224,7 @@ describe('file tools', () => {
         return events;
       });
 
-    it('file tools: deliver_file stores the file, its row and its event with the result', async () => {
+    it('deliver_file stores the file, its row and its event with the result', async () => {
       const result = await run(deliverFile, { filename: 'out/report.csv', content: 'a,b\nü,1' });
       expect(await db.query('SELECT FROM files WHERE session_id = $1', [session])).to.have.length(0);
       const [event] = await delivered(result);
@@ -238,7 +238,7 @@ describe('file tools', () => {
       expect((await files.storage.read(row.storage_key, 100)).toString()).to.equal('a,b\nü,1');
     });
 
-    it('file tools: deliver_file takes base64', async () => {
+    it('deliver_file takes base64', async () => {
       const result = await run(deliverFile, {
         filename: 'a.png',
         content: PNG.toString('base64').replace(/(.{20})/g, '$1\n'),
@@ -249,7 +249,7 @@ describe('file tools', () => {
       expect((await files.storage.read(row.storage_key, 1000)).equals(PNG)).to.equal(true);
     });
 
-    it('file tools: deliver_file leaves one object, however often an attempt is repeated', async () => {
+    it('deliver_file leaves one object, however often an attempt is repeated', async () => {
       const before: string[] = [];
       for await (const { key } of files.storage.list('files/')) before.push(key);
       for (let attempt = 0; attempt < 3; attempt += 1) await run(deliverFile, { filename: 'a.txt', content: 'x' });
@@ -258,7 +258,7 @@ describe('file tools', () => {
       expect(count - before.length).to.equal(1);
     });
 
-    it('file tools: deliver_file tells the model what is wrong with its input', async () => {
+    it('deliver_file tells the model what is wrong with its input', async () => {
       for (const input of [
         { filename: '', content: 'x' },
         { filename: 'a\nb', content: 'x' },
@@ -279,7 +279,7 @@ describe('file tools', () => {
         block.type === 'text' ? block.text : block.type,
       );
 
-    it('file tools: attachmentBlocks shows images and PDFs, a line for those it cannot show, nothing for other files', async () => {
+    it('attachmentBlocks shows images and PDFs, a line for those it cannot show, nothing for other files', async () => {
       const deleted = await upload('gone.png', PNG);
       await db.query('DELETE FROM files WHERE id = $1', [deleted.id]);
       const blocks = await blocksOf(
@@ -295,7 +295,7 @@ describe('file tools', () => {
       expect(blocks).to.have.length(4);
     });
 
-    it('file tools: attachmentBlocks shows only as many attachments as fit into a request', async () => {
+    it('attachmentBlocks shows only as many attachments as fit into a request', async () => {
       const large = Buffer.concat([PDF, Buffer.alloc(10 * 1024 * 1024), Buffer.from('%%EOF')]);
       const blocks = await blocksOf(
         await upload('1.pdf', large),

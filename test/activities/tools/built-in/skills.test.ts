@@ -71,7 +71,7 @@ describe('skill tools', () => {
   });
 
   describe('use_skill', () => {
-    it('skill tools: use_skill gives the instructions without the frontmatter, and the files with their sizes', async () => {
+    it('use_skill gives the instructions without the frontmatter, and the files with their sizes', async () => {
       const result = await run('use_skill', { name: 'demo' });
       expect(result.isError).to.equal(false);
       const text = textOf(result);
@@ -82,12 +82,12 @@ describe('skill tools', () => {
       expect(text).not.to.include('- SKILL.md');
     });
 
-    it('skill tools: use_skill names no files where there are none', async () => {
+    it('use_skill names no files where there are none', async () => {
       const single = await upload('single', { 'SKILL.md': skillMd('single') });
       expect(textOf(await run('use_skill', { name: 'single' }, [single]))).to.equal('Skill "single"\n\nDo it.');
     });
 
-    it('skill tools: use_skill cuts a list of very long paths', async () => {
+    it('use_skill cuts a list of very long paths', async () => {
       const files = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`${'d'.repeat(200)}/${i}`, 'x']));
       const many = await upload('many', { 'SKILL.md': skillMd('many'), ...files });
       const text = textOf(await run('use_skill', { name: 'many' }, [many]));
@@ -95,14 +95,14 @@ describe('skill tools', () => {
       expect(Buffer.byteLength(text)).to.be.below(48 * 1024);
     });
 
-    it('skill tools: use_skill lists the selected skills if the name is not one of them', async () => {
+    it('use_skill lists the selected skills if the name is not one of them', async () => {
       const result = await run('use_skill', { name: 'other' });
       expect(result.isError).to.equal(true);
       expect(textOf(result)).to.equal('There is no skill "other" in this turn. Selected skills: demo.');
       expect(textOf(await run('use_skill', { name: 'demo' }, []))).to.match(/No skills were selected/);
     });
 
-    it("skill tools: use_skill cannot load a skill that is deleted, nor another project's", async () => {
+    it("use_skill cannot load a skill that is deleted, nor another project's", async () => {
       const gone = await upload('gone', { 'SKILL.md': skillMd('gone'), 'a.txt': 'x' });
       await service.api('DELETE', `/v1/skills/${gone.id}`);
       for (const result of [
@@ -114,7 +114,7 @@ describe('skill tools', () => {
       }
     });
 
-    it('skill tools: use_skill cannot load a skill whose object was deleted after its row was read', async () => {
+    it('use_skill cannot load a skill whose object was deleted after its row was read', async () => {
       const lost = await upload('lost', { 'SKILL.md': skillMd('lost') });
       await storage.delete(`skills/${projectId}/${lost.id}`);
       const result = await run('use_skill', { name: 'lost' }, [lost]);
@@ -124,7 +124,7 @@ describe('skill tools', () => {
   });
 
   describe('read_skill_file', () => {
-    it('skill tools: read_skill_file reads text whole where it fits a page', async () => {
+    it('read_skill_file reads text whole where it fits a page', async () => {
       expect(await read('docs/Größe.md')).to.equal('# ü\r\nzwei\r');
       expect(await read('docs/Größe.md'.normalize('NFD'))).to.equal('# ü\r\nzwei\r');
       expect(await read('./SKILL.md')).to.match(/^---\nname: demo/);
@@ -133,7 +133,7 @@ describe('skill tools', () => {
       expect(await read('empty.txt')).to.equal('(The file is empty.)');
     });
 
-    it('pages long text by lines', async () => {
+    it('read_skill_file pages through long text by lines', async () => {
       expect(await read('docs/long.txt', { offset: 10, limit: 2 })).to.equal(
         'line 10\nline 11\n\n[Lines 10 to 11 are shown; read on with offset 12.]',
       );
@@ -142,11 +142,11 @@ describe('skill tools', () => {
       expect(textOf(beyond)).to.match(/has 5000 lines; there is no line 5000/);
     });
 
-    it('skill tools: read_skill_file lists a folder', async () => {
+    it('read_skill_file lists a folder', async () => {
       expect(await read('docs')).to.match(/^Files in docs:\n- docs\/Größe.md \(12 bytes\)\n- docs\/long.txt/);
     });
 
-    it('skill tools: read_skill_file shows an image as one, by reference, and again at the same place', async () => {
+    it('read_skill_file shows an image as one, by reference, and again at the same place', async () => {
       const result = await run('read_skill_file', { skill: 'demo', path: 'logo.png' });
       const [text, image] = result.content as [ResultBlock, Extract<ResultBlock, { type: 'image' }>];
       expect(text).to.deep.equal({ type: 'text', text: `logo.png (image/png, ${PNG.length} bytes)` });
@@ -156,7 +156,7 @@ describe('skill tools', () => {
       expect(await run('read_skill_file', { skill: 'demo', path: 'logo.png' })).to.deep.equal(result);
     });
 
-    it('skill tools: read_skill_file describes files that are neither text nor a supported image', async () => {
+    it('read_skill_file describes files that are neither text nor a supported image', async () => {
       expect(await read('data.bin')).to.match(/^data.bin cannot be shown: .*application\/octet-stream, 4 bytes/);
       expect(await read('huge.png')).to.match(/^huge.png cannot be shown: .*image\/png, \d+ bytes/);
       expect(await read('fake.png')).to.equal('no image at all');
@@ -170,14 +170,14 @@ describe('skill tools', () => {
       ['missing.txt', /has no file "missing.txt". Its files:\n- SKILL.md/],
       ['', /is unsafe/],
     ] as [string, RegExp][]) {
-      it(`skill tools: read_skill_file refuses the path ${JSON.stringify(path)}`, async () => {
+      it(`read_skill_file refuses the path ${JSON.stringify(path)}`, async () => {
         const result = await run('read_skill_file', { skill: 'demo', path });
         expect(result.isError).to.equal(true);
         expect(textOf(result)).to.match(message);
       });
     }
 
-    it('skill tools: read_skill_file reads no skill that was not selected', async () => {
+    it('read_skill_file reads no skill that was not selected', async () => {
       const result = await run('read_skill_file', { skill: 'other', path: 'SKILL.md' });
       expect(result.isError).to.equal(true);
       expect(textOf(result)).to.match(/Selected skills: demo/);

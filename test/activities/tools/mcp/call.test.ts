@@ -140,7 +140,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   for (const unknownSession of [404, 400] as const) {
-    it(`initializes again when a restarted server has lost its sessions (${unknownSession})`, async () => {
+    it(`calling a tool of an MCP server initializes again when a restarted server has lost its sessions (${unknownSession})`, async () => {
       const { server, calls, row } = await start([{ name: 'count' }], { unknownSession });
       await calls.call(row, 'count');
       await server.restart();
@@ -171,7 +171,7 @@ describe('calling a tool of an MCP server', () => {
     const breakCalls = (server: TestMcpServer, count: number): void =>
       onCall(server, (req) => req.socket.destroy(), count);
 
-    it('calling a tool of an MCP server when the server closes the connection as the request arrives retries once only, and then reports an unknown outcome', async () => {
+    it('a call that may be repeated is sent again once only when the server closes the connection, and then has an unknown outcome', async () => {
       const { server, calls, row } = await start([{ name: 'look' }]);
       breakCalls(server, 2);
       const result = await calls.call(row, 'look', {}, { repeatable: true });
@@ -179,14 +179,14 @@ describe('calling a tool of an MCP server', () => {
       expect(received(server, 'tools/call')).to.equal(2);
     });
 
-    it('calling a tool of an MCP server when the server closes the connection as the request arrives reports an unknown outcome if the server is down at the retry', async () => {
+    it('a call that may be repeated has an unknown outcome if the server is down at the retry', async () => {
       const { server, calls, row } = await start([{ name: 'look' }]);
       onCall(server, () => server.kill());
       const result = await calls.call(row, 'look', {}, { repeatable: true });
       expect(textOf(result)).to.match(/refused the connection\. Its outcome is unknown/);
     });
 
-    it('calling a tool of an MCP server when the server closes the connection as the request arrives sends no other call again', async () => {
+    it('a call that may not be repeated is not sent again when the server closes the connection', async () => {
       const { server, calls, row } = await start([{ name: 'buy' }]);
       await calls.call(row, 'buy');
       breakCalls(server, 1);
@@ -219,7 +219,7 @@ describe('calling a tool of an MCP server', () => {
     }
   });
 
-  it('reports that nothing was carried out if the server is unreachable', async () => {
+  it('calling a tool of an MCP server reports that nothing was carried out if the server is unreachable', async () => {
     const { server, calls, row } = await start([{ name: 'a' }]);
     await server.close();
     const result = await calls.call(row, 'a');
@@ -229,7 +229,7 @@ describe('calling a tool of an MCP server', () => {
     expect(textOf(guarded)).to.match(/resolves to a private or local address.*not carried out/);
   });
 
-  it('reports that nothing was carried out if the credential is refused, and does not show it', async () => {
+  it('calling a tool of an MCP server reports that nothing was carried out if the credential is refused, and does not show it', async () => {
     const credential = { type: 'BEARER', header: null, secret: SECRET } as const;
     const { server, calls } = await start([{ name: 'a' }], { auth: { header: 'authorization', value: 'other' } });
     const result = await calls.call(calls.row('s', server.url, {}, credential), 'a');
@@ -286,7 +286,7 @@ describe('calling a tool of an MCP server', () => {
   });
 
   describe('connections', () => {
-    it('calling a tool of an MCP server: connections close when idle, and end the MCP session', async () => {
+    it('connections to MCP servers close when idle, and end the MCP session', async () => {
       const { server, calls, row } = await start([{ name: 'a' }], {}, { idleMs: 50 });
       await calls.call(row, 'a');
       expect(calls.mcp.size).to.equal(1);
@@ -294,14 +294,14 @@ describe('calling a tool of an MCP server', () => {
       expect(calls.mcp.size).to.equal(0);
     });
 
-    it('calling a tool of an MCP server: connections are not shared between credentials', async () => {
+    it('connections to MCP servers are not shared between credentials', async () => {
       const { server, calls, row } = await start([{ name: 'a' }]);
       await calls.call(row, 'a');
       await calls.call(calls.row('s', server.url, { credential_version: 2 }), 'a');
       expect(received(server, 'initialize')).to.equal(2);
     });
 
-    it('calling a tool of an MCP server: connections are checked before a turn uses them, and replaced if lost', async () => {
+    it('connections to MCP servers are checked before a turn uses them, and replaced if lost', async () => {
       const { server, calls, row } = await start([{ name: 'a' }]);
       const { signal } = new AbortController();
       await calls.mcp.verify(row, signal);
@@ -318,7 +318,7 @@ describe('calling a tool of an MCP server', () => {
       expect(calls.mcp.size).to.equal(0);
     });
 
-    it('all close at the end', async () => {
+    it('connections to MCP servers all close at the end', async () => {
       const { server, calls, row } = await start([{ name: 'a' }, { name: 'hang', run: never }]);
       await calls.call(row, 'a');
       const hanging = calls.call(row, 'hang');

@@ -33,7 +33,7 @@ describe('MCP servers that deviate from the protocol', () => {
   };
   const answered = (text: string): string => `The MCP server s answered the call of a with an error: ${text}`;
 
-  describe('answer with a JSON-RPC error and another HTTP status', () => {
+  describe('errors with another HTTP status', () => {
     for (const [status, code] of [
       [400, -32602],
       [404, -32601],
@@ -48,7 +48,7 @@ describe('MCP servers that deviate from the protocol', () => {
       [404, -32001],
       [404, -32600],
     ] as const) {
-      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the tool's answer (HTTP ${status}, ${code})`, async () => {
+      it(`a JSON-RPC error with another HTTP status is the tool's answer (HTTP ${status}, ${code})`, async () => {
         const { server, calls, row } = await start();
         onCall(server, (id, res) => {
           res.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
@@ -64,7 +64,7 @@ describe('MCP servers that deviate from the protocol', () => {
     }
 
     for (const staysOpen of [false, true]) {
-      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the tool's answer as ${staysOpen ? 'a stream that stays open' : 'an event stream'}, too`, async () => {
+      it(`a JSON-RPC error with another HTTP status is the tool's answer as ${staysOpen ? 'a stream that stays open' : 'an event stream'}, too`, async () => {
         const { server, calls, row } = await start();
         onCall(server, (id, res) => {
           res.writeHead(400, { 'content-type': 'text/event-stream' });
@@ -75,13 +75,13 @@ describe('MCP servers that deviate from the protocol', () => {
       });
     }
 
-    it("MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the tool's answer without a type, too", async () => {
+    it("a JSON-RPC error with another HTTP status is the tool's answer without a type, too", async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => res.writeHead(400).end(rpcError(id, -32602, 'q is required')));
       expect(textOf(await calls.call(row, 'a'))).to.equal(answered('MCP error -32602: q is required'));
     });
 
-    it('MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which is the answer if it is about the new session, too', async () => {
+    it('a JSON-RPC error with another HTTP status is the answer if it is about the new session, too', async () => {
       const { server, calls, row } = await start();
       onCall(server, (id, res) => {
         res.writeHead(404, { 'content-type': JSON_TYPE }).end(rpcError(id, -32000, 'Your session of the CRM is over'));
@@ -97,7 +97,7 @@ describe('MCP servers that deviate from the protocol', () => {
       [404, -32600, 'Session has been terminated'],
       [400, -32000, 'Bad Request: No valid session ID provided'],
     ] as const) {
-      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status which opens a new session if it is about the session (HTTP ${status}, ${code})`, async () => {
+      it(`a JSON-RPC error with another HTTP status opens a new session if it is about the session (HTTP ${status}, ${code})`, async () => {
         const { server, calls, row } = await start();
         await calls.call(row, 'a');
         let lost = '';
@@ -119,7 +119,7 @@ describe('MCP servers that deviate from the protocol', () => {
       ['no JSON', () => '<html>'],
       ['an error that is too long', (id: number) => rpcError(id, -32602, 'x'.repeat(70_000))],
     ] as const) {
-      it(`MCP servers that deviate from the protocol answer with a JSON-RPC error and another HTTP status whose body is not used if it is ${what}`, async () => {
+      it(`an answer with another HTTP status is no JSON-RPC error if it is ${what}`, async () => {
         const { server, calls, row } = await start();
         onCall(server, (id, res) => res.writeHead(400, { 'content-type': JSON_TYPE }).end(body(id)));
         const text = textOf(await calls.call(row, 'a'));
@@ -144,7 +144,7 @@ describe('MCP servers that deviate from the protocol', () => {
     });
   }
 
-  describe('send the result on their own stream', () => {
+  describe('results on their own stream', () => {
     /** Answers the POST of a call, then sends `frame` on the stream of the client's GET. */
     const onOwnStream = async (
       post: (res: ServerResponse) => void,
@@ -174,7 +174,7 @@ describe('MCP servers that deviate from the protocol', () => {
       ['202', accepted],
       ['an empty event stream', empty],
     ] as const) {
-      it(`MCP servers that deviate from the protocol send the result on their own stream after ${what}: it is the result`, async () => {
+      it(`a result on the server’s own stream after ${what}: it is the result`, async () => {
         const large = 'x'.repeat(200_000);
         const { calls, row } = await onOwnStream(post, (id, own) =>
           own.write(`data: ${resultJson(id, JSON.stringify({ content: [{ type: 'text', text: large }] }))}\n\n`),
@@ -182,12 +182,12 @@ describe('MCP servers that deviate from the protocol', () => {
         expect(await calls.call(row, 'a')).to.deep.equal({ content: [{ type: 'text', text: large }], isError: false });
       });
 
-      it(`MCP servers that deviate from the protocol send the result on their own stream after ${what}: an error is the answer, too`, async () => {
+      it(`a result on the server’s own stream after ${what}: an error is the answer, too`, async () => {
         const { calls, row } = await onOwnStream(post, (id, own) => own.write(`data: ${rpcError(id, 7, 'no')}\n\n`));
         expect(textOf(await calls.call(row, 'a'))).to.equal(answered('MCP error 7: no'));
       });
 
-      it(`MCP servers that deviate from the protocol send the result on their own stream after ${what}: without one the outcome is unknown`, async () => {
+      it(`a result on the server’s own stream after ${what}: without one the outcome is unknown`, async () => {
         const { calls, row } = await onOwnStream(post, (_, own) => own.end());
         const result = await calls.call(row, 'a');
         expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);

@@ -22,7 +22,7 @@ describe('MCP servers with OAuth in turns', () => {
     await pair.close();
   });
 
-  it('refresh a rejected token once for 50 parallel calls, and hide it in their results', async () => {
+  it('MCP servers with OAuth in turns have a rejected token refreshed once for 50 parallel calls, and hidden in their results', async () => {
     service.model.on(
       /call/,
       async () => {

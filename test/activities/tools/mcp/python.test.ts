@@ -41,7 +41,7 @@ describe('a server of the Python SDK', () => {
     }
   });
 
-  it('answers, fails and draws', async () => {
+  it('a server of the Python SDK answers, fails and draws', async () => {
     const sum = await calls!.call(row, 'add', { a: 2, b: 3 });
     expect(textOf(sum)).to.match(/^5/);
     const failed = await calls!.call(row, 'fail', { reason: 'no reason' });

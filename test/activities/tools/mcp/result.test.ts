@@ -166,7 +166,7 @@ describe('results of MCP tools', () => {
     ]);
   });
 
-  it('stop storing images when the call is aborted', async () => {
+  it('results of MCP tools stop storing images when the call is aborted', async () => {
     answer = { content: Array.from({ length: 50 }, () => ({ type: 'image', data: PNG, mimeType: 'image/png' })) };
     const cancel = new AbortController();
     const { stored } = calls;
@@ -195,7 +195,7 @@ describe('results of MCP tools', () => {
     );
   });
 
-  it('parse no text that cannot be the structured content', async () => {
+  it('results of MCP tools parse no text that cannot be the structured content', async () => {
     const dense = `{"a":[${'{},'.repeat(1_000_000)}{}]}`;
     const parse = JSON.parse.bind(JSON);
     let parsed = 0;

@@ -121,7 +121,7 @@ describe('MCP servers in turns', () => {
     expect(Object.keys(asked!.input as object), 'what the model wrote').to.deep.equal(aliases(schema));
   });
 
-  it('offer only allowed tools, and enforce that at the call too', async () => {
+  it('MCP servers in turns offer only allowed tools, which holds for each call too', async () => {
     const { id, name, server } = await register([{ name: 'a' }, { name: 'b' }], { allowed_tools: ['a'] });
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(
@@ -225,7 +225,7 @@ describe('MCP servers in turns', () => {
     expect(await versions()).to.equal(1);
   });
 
-  it('report a server that cannot be connected, once, and go on without it', async () => {
+  it('a server that cannot be connected is reported once, and the turn runs without it', async () => {
     const dead = await register([{ name: 'a' }]);
     const alive = await register([{ name: 'b' }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [dead.id, alive.id] });
@@ -250,7 +250,7 @@ describe('MCP servers in turns', () => {
     expect((await shown()).last_connected_at).to.be.a('string');
   });
 
-  it('report a server that closes the connection during a call, once, before the result', async () => {
+  it('a server that closes the connection during a call is reported once, before the result', async () => {
     const { id, name, server } = await register([{ name: 'die', run: () => server.kill() }]);
     const sessionId = await service.session({ thinking_enabled: false, mcp_servers: [id] });
     service.model.on(/die/, [toolUse(`mcp__${name}__die`)], [toolUse(`mcp__${name}__die`)], 'done');
