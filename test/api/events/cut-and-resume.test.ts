@@ -76,7 +76,7 @@ describe('a stream cut and resumed', () => {
     }
   });
 
-  it('again and again while frames come in', async () => {
+  it('a stream is cut and resumed again and again while frames come in', async () => {
     const rest = service.model.gate();
     const words = Array.from({ length: 60 }, (_, n) => `${n} `);
     service.model.on(/Count/, text(words, { every: 10, before: { 59: wait(rest) } }));

@@ -133,7 +133,7 @@ describe('the event stream', () => {
   });
 
   describe('resumed', () => {
-    it('the event stream: resumed in an earlier turn of the session: the rest of that turn', async () => {
+    it('a stream resumed in an earlier turn of the session: the rest of that turn', async () => {
       const { sessionId, frames } = await answered('One');
       await service.send(sessionId, 'Two');
       await service.ended(sessionId);
@@ -144,7 +144,7 @@ describe('the event stream', () => {
       }
     });
 
-    it('the event stream: resumed after the terminal event of an earlier turn, or at an invalid id: the current turn from its start', async () => {
+    it('a stream resumed after the terminal event of an earlier turn, or at an invalid id: the current turn from its start', async () => {
       const { sessionId, frames } = await answered('One');
       await service.send(sessionId, 'Two');
       await service.ended(sessionId);
@@ -174,7 +174,7 @@ describe('the event stream', () => {
       }
     });
 
-    it('the event stream: resumed after the terminal event of the current turn: an empty 200 with a longer retry time', async () => {
+    it('a stream resumed after the terminal event of the current turn: an empty 200 with a longer retry time', async () => {
       const { sessionId, frames } = await answered();
       const stream = await read(sessionId, frames.at(-1)!.id);
       expect(stream.status).to.equal(200);
@@ -183,7 +183,7 @@ describe('the event stream', () => {
       expect(stream.headers.get('content-type')).to.match(/^text\/event-stream/);
     });
 
-    it('the event stream: resumed at an earlier turn while the current one runs: the rest of the earlier one, then the end', async () => {
+    it('a stream resumed at an earlier turn while the current one runs: the rest of the earlier one, then the end', async () => {
       const { sessionId, frames } = await answered('One');
       const gate = service.model.gate();
       service.model.reply([wait(gate), text('x')]);

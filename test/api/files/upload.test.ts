@@ -118,14 +118,14 @@ describe('POST /v1/files', () => {
       ['a line feed as browsers send it', 'a%0Ab.txt'],
     ];
     for (const [why, filename] of refused) {
-      it(`POST /v1/files: the file name with ${why} is refused`, async () => {
+      it(`a file name with ${why} is refused`, async () => {
         const before = await stored();
         const { status, body } = await postParts(service, [filePart(filename)]);
         expect([status, body.error.type]).to.deep.equal([422, 'invalid_filename']);
         expect(await stored()).to.deep.equal(before);
       });
     }
-    it('POST /v1/files: the file name with a control character in filename* is refused', async () => {
+    it('a file name with a control character in filename* is refused', async () => {
       const disposition = 'form-data; name="file"; filename*=UTF-8\'\'a%00b.txt';
       expect((await postParts(service, [{ disposition }])).body.error.type).to.equal('invalid_filename');
     });

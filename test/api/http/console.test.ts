@@ -12,7 +12,7 @@ describe('/console', () => {
   const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(service.url + path, { headers, redirect: 'manual' });
 
-  it('redirects to the page, relative to where it was asked for', async () => {
+  it('/console redirects to the page, relative to where it was asked for', async () => {
     const { status, headers } = await get('/console');
     expect(status).to.equal(308);
     expect(headers.get('location')).to.equal('console/');
@@ -57,7 +57,7 @@ describe('/console', () => {
     expect(bytes).to.be.lessThan(MAX_COMPRESSED_BYTES);
   });
 
-  it('compresses for those who can read it', async () => {
+  it('/console compresses for those who can read it', async () => {
     const zipped = await get('/console/', { 'Accept-Encoding': 'gzip' });
     const plain = await get('/console/', { 'Accept-Encoding': 'identity' });
     expect(zipped.headers.get('content-encoding')).to.equal('gzip');

@@ -6,7 +6,7 @@ import { useService } from '../../support/use.js';
 describe('errors of every request (contract.md §1)', () => {
   const service = useService({ own: 'it renames a table' });
 
-  it('errors of every request has the envelope, the type of JSON and the request id', async () => {
+  it('errors have the envelope, the type of JSON and the request id', async () => {
     const { status, headers, body } = await service.api('GET', '/v1/sessions/ses_none');
     expect(status).to.equal(404);
     expect(headers.get('content-type')).to.equal('application/json');
@@ -18,7 +18,7 @@ describe('errors of every request (contract.md §1)', () => {
     expect(body.request_id).to.match(/^req_[0-9a-hjkmnp-tv-z]{26}$/);
   });
 
-  it('errors of every request keeps a request id that is well-formed, and no other', async () => {
+  it('the service keeps a request id that is well-formed, and no other', async () => {
     const kept = await service.api('GET', '/v1/sessions', undefined, { 'X-Request-Id': 'My_request-1' });
     expect(kept.headers.get('x-request-id')).to.equal('My_request-1');
     for (const odd of ['a b', 'a/b', 'x'.repeat(129)]) {
@@ -48,7 +48,7 @@ describe('errors of every request (contract.md §1)', () => {
       });
     }
 
-    it('errors of every request: the key comes first under /v1, also on unknown paths and wrong methods', async () => {
+    it('the key comes first under /v1, also on unknown paths and wrong methods', async () => {
       const nobody = service.as(null);
       for (const [method, path] of [
         ['GET', '/v1'],
@@ -61,7 +61,7 @@ describe('errors of every request (contract.md §1)', () => {
       expect((await nobody('GET', '/nothing')).status).to.equal(404);
     });
 
-    it('errors of every request: the key is read whatever the case of its scheme', async () => {
+    it('the key is read whatever the case of its scheme', async () => {
       const { status } = await service.as(null)('GET', '/v1/sessions', undefined, {
         Authorization: `bearer ${service.key}`,
       });
@@ -69,7 +69,7 @@ describe('errors of every request (contract.md §1)', () => {
     });
   });
 
-  it('404 for unknown paths, 405 with Allow for a known path with another method', async () => {
+  it('the service answers 404 for unknown paths, 405 with Allow for a known path with another method', async () => {
     for (const path of [
       '/v1',
       '/v1/',
@@ -89,7 +89,7 @@ describe('errors of every request (contract.md §1)', () => {
     expect(headers.get('allow')).to.equal('DELETE, GET, HEAD, PATCH');
   });
 
-  it('errors of every request answers OPTIONS with the methods of a path, and HEAD as GET without a body', async () => {
+  it('the service answers OPTIONS with the methods of a path, and HEAD as GET without a body', async () => {
     const options = await service.api('OPTIONS', '/v1/sessions');
     expect(options.status).to.equal(204);
     expect(options.headers.get('allow')).to.equal('GET, HEAD, POST');
@@ -99,14 +99,14 @@ describe('errors of every request (contract.md §1)', () => {
     expect(Number(head.headers.get('content-length'))).to.be.greaterThan(0);
   });
 
-  it('errors of every request does not stream in an answer to HEAD', async () => {
+  it('the service does not stream in an answer to HEAD', async () => {
     const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     const { status, headers } = await service.api('HEAD', `/v1/sessions/${session.id}/events/stream`);
     expect(status).to.equal(200);
     expect(headers.get('content-type')).to.equal('text/event-stream');
   });
 
-  it('errors of every request answers 404 for a malformed id, as for one that does not exist', async () => {
+  it('the service answers 404 for a malformed id, as for one that does not exist', async () => {
     for (const id of [
       'x',
       'ses_%00',
@@ -125,7 +125,7 @@ describe('errors of every request (contract.md §1)', () => {
     }
   });
 
-  it('errors of every request shows only the request id of an unexpected error', async () => {
+  it('the service shows only the request id of an unexpected error', async () => {
     await service.db.query('ALTER TABLE sessions RENAME TO hidden');
     const { status, headers, body } = await service.api('GET', '/v1/sessions');
     await service.db.query('ALTER TABLE hidden RENAME TO sessions');
@@ -135,7 +135,7 @@ describe('errors of every request (contract.md §1)', () => {
     expect(JSON.stringify(body)).to.not.match(/sessions|relation|at /);
   });
 
-  it('errors of every request carries security headers, also on errors', async () => {
+  it('responses carry security headers, also on errors', async () => {
     const { headers } = await service.as(null)('GET', '/nothing');
     expect(headers.get('x-content-type-options')).to.equal('nosniff');
     expect(headers.get('content-security-policy')).to.contain("default-src 'none'");
@@ -163,7 +163,7 @@ describe('errors of every request (contract.md §1)', () => {
     }
   });
 
-  it('errors of every request serves odd targets sanely', async () => {
+  it('the service serves odd targets sanely', async () => {
     for (const target of [
       '*',
       '//v1/sessions',
@@ -180,7 +180,7 @@ describe('errors of every request (contract.md §1)', () => {
     }
   });
 
-  it('errors of every request tell the client what to do', async () => {
+  it('errors tell the client what to do', async () => {
     const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     const blank = await service.api('POST', `/v1/sessions/${session.id}/messages`, { content: ' ' });
     expect(blank.body.error.message).to.equal('/content must not be only white space.');

@@ -156,7 +156,7 @@ describe('every route', () => {
       });
     }
 
-    it('every route: wants the scope of a session token, if a token may do it at all and refuses the ids of other sessions and files as if there were none', async () => {
+    it('every route that takes session tokens refuses the ids of other sessions and files as if there were none', async () => {
       const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
       const token = service.as(await newToken(service, body.id as string));
       for (const route of withResource.filter(([, , , , , scope]) => scope !== null)) {
@@ -167,7 +167,7 @@ describe('every route', () => {
     });
   });
 
-  describe('does not see other projects', () => {
+  describe('other projects', () => {
     for (const route of withResource) {
       it(title(route), async () => {
         const stranger = service.as(await service.newKey({ project: 'strangers' }));
@@ -181,7 +181,7 @@ describe('every route', () => {
       });
     }
 
-    it('still has all of its own', async () => {
+    it('the other project still has all of its own', async () => {
       for (const route of withResource.filter(([method, path]) => method === 'GET' && !path.endsWith('/stream'))) {
         expect((await call(service.api, route)).status, title(route)).to.be.below(400);
       }
@@ -239,7 +239,7 @@ describe('every route', () => {
     }
   });
 
-  describe('has its rate limit if it writes', () => {
+  describe('rate limits', () => {
     const few = useService({ config: { rateLimitPerMinute: 2 } });
     for (const route of limited) {
       it(title(route), async () => {

@@ -141,7 +141,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
         (error: { type: string }) => error.type,
       );
 
-    it('Idempotency-Key: the lease is refused to others until it ends, runs out or is released', async () => {
+    it('the lease of an Idempotency-Key is refused to others until it ends, runs out or is released', async () => {
       const { key, lease } = await begin();
       expect(await refusalOf(beginIdempotent(service.db, key, hash))).to.equal('idempotency_key_in_use');
       expect(await refusalOf(beginIdempotent(service.db, key, Buffer.alloc(32)))).to.equal('idempotency_key_reused');
@@ -152,7 +152,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
       expect(await beginIdempotent(service.db, key, hash)).to.have.property('leaseId');
     });
 
-    it('Idempotency-Key: the lease that expired and was taken rolls back the work of its first holder', async () => {
+    it('the lease of an Idempotency-Key that expired and was taken rolls back the work of its first holder', async () => {
       const { key, lease } = await begin();
       await expire(lease);
       const second = (await beginIdempotent(service.db, key, hash)) as RequestClaim;
@@ -169,7 +169,7 @@ describe('Idempotency-Key (contract.md §1)', () => {
       expect(await beginIdempotent(service.db, key, hash)).to.deep.equal({ status: 201, response: { a: 1 } });
     });
 
-    it('Idempotency-Key: the lease that ran out and was not taken still counts', async () => {
+    it('the lease of an Idempotency-Key that ran out and was not taken still counts', async () => {
       const { key, lease } = await begin();
       await expire(lease);
       await storeAnswer(service.db, lease, { status: 201, response: null });

@@ -99,7 +99,7 @@ describe('pages', () => {
     expect((await service.api('GET', `/v1/models?cursor=${encodeCursor('models', ['gone'])}`)).status).to.equal(422);
   });
 
-  describe('of large items', () => {
+  describe('large items', () => {
     const MIB = 1024 * 1024;
     /** Walks over all pages of `limit=100`. Returns the ids in order and the bytes of each page. */
     const walk = async (path: string, api = service.api): Promise<{ ids: string[]; bytes: number[] }> => {
@@ -173,7 +173,7 @@ describe('pages', () => {
     });
   });
 
-  it('ignore query parameters that are not defined', async () => {
+  it('pages ignore query parameters that are not defined', async () => {
     expect((await service.api('GET', '/v1/sessions?other=1&__proto__=2&limit=1')).status).to.equal(200);
   });
 });

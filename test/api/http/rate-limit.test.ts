@@ -59,7 +59,7 @@ describe('rate limits (contract.md §1)', () => {
     expect((await limiter(project(0), 'create_session'))!.exceeded, 'without a query').to.equal(true);
   });
 
-  describe('of a project', () => {
+  describe('a rate limit of a project', () => {
     const limit = (...args: string[]) =>
       runKeys(['limit', '--project', projectName, ...args], service.config.databaseUrl);
     const shown = async (caller = api) => (await create(caller)).headers.get('ratelimit-limit');
@@ -68,7 +68,7 @@ describe('rate limits (contract.md §1)', () => {
       // The promise is 5 s; the rest is room for a busy machine.
       eventually(`the limit ${expected}`, async () => (await shown(caller)) === expected, 15_000);
 
-    it('rate limits of a project replaces the general one, and gives way to it again', async () => {
+    it('a rate limit of a project replaces the general one, and gives way to it again', async () => {
       expect(await shown()).to.equal('60');
       expect(await limit('--rate-per-minute', '100000')).to.equal(0);
       await until('100000');
@@ -86,7 +86,7 @@ describe('rate limits (contract.md §1)', () => {
       await until('60');
     });
 
-    it('rate limits of a project lets through what it allows once it is raised in the middle of a window', async () => {
+    it('a rate limit of a project lets through what it allows once it is raised in the middle of a window', async () => {
       await limit('--rate-per-minute', '2');
       for (let request = 0; request < 5; request += 1) await create();
       expect((await create()).status).to.equal(429);
@@ -95,7 +95,7 @@ describe('rate limits (contract.md §1)', () => {
       expect((await create()).status).to.equal(201);
     });
 
-    it('rate limits of a project counts where the general one is off', async () => {
+    it('a rate limit of a project counts where the general one is off', async () => {
       const off = await startService({ config: { rateLimitPerMinute: 0 } });
       try {
         const caller = off.as(await off.newKey({ project: 'own' }));
@@ -113,7 +113,7 @@ describe('rate limits (contract.md §1)', () => {
       }
     });
 
-    it('rate limits of a project is an error where there is no such project', async () => {
+    it('a rate limit of a project is an error where there is no such project', async () => {
       expect(
         await runKeys(['limit', '--project', 'none', '--rate-per-minute', '5'], service.config.databaseUrl),
       ).to.equal(1);

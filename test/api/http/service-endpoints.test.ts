@@ -11,7 +11,7 @@ describe('routes without a key', () => {
   const service = useService({ config: { corsOrigins: ['https://app.example.com'] } });
   const get = (path: string, headers: Record<string, string> = {}) => service.as(null)('GET', path, undefined, headers);
 
-  it('/healthz lives', async () => {
+  it('/healthz answers while the process lives', async () => {
     expect((await get('/healthz')).status).to.equal(200);
   });
 
@@ -33,7 +33,7 @@ describe('routes without a key', () => {
     await eventually('it is ready again', async () => (await get('/readyz')).status === 200);
   });
 
-  it('all three are on METRICS_PORT alone where that is set', async () => {
+  it('/healthz, /readyz and /metrics are on METRICS_PORT alone where that is set', async () => {
     const metricsPort = await freePort();
     const other = await startService({ config: { metricsPort } });
     try {
@@ -76,7 +76,7 @@ describe('routes without a key', () => {
   });
 
   describe('/openapi.json', () => {
-    it('routes without a key: /openapi.json names every operation, with its permission, errors and headers', async () => {
+    it('/openapi.json names every operation, with its permission, errors and headers', async () => {
       const { status, body } = await get('/openapi.json');
       expect(status).to.equal(200);
       expect(body.openapi).to.equal('3.1.0');
@@ -104,7 +104,7 @@ describe('routes without a key', () => {
       ]);
     });
 
-    it('routes without a key: /openapi.json describes a frame of the event stream: the fields of SSE, and the JSON inside data', async () => {
+    it('/openapi.json describes a frame of the event stream: the fields of SSE, and the JSON inside data', async () => {
       const { body } = await get('/openapi.json');
       const stream = body.paths['/v1/sessions/{session_id}/events/stream'].get;
       expect(stream.parameters.map(({ name }: { name: string }) => name)).to.include('Last-Event-ID');
@@ -118,13 +118,13 @@ describe('routes without a key', () => {
       expect(type.enum).to.have.members(Object.keys(event.discriminator.mapping));
     });
 
-    it('routes without a key: /openapi.json is valid OpenAPI', async () => {
+    it('/openapi.json is valid OpenAPI', async () => {
       const { body } = await get('/openapi.json');
       const { valid, errors } = await new Validator().validate(body);
       expect(valid, JSON.stringify(errors)).to.equal(true);
     });
 
-    it('routes without a key: /openapi.json has no dangling reference, and names each operation once', async () => {
+    it('/openapi.json has no dangling reference, and names each operation once', async () => {
       const { body } = await get('/openapi.json');
       const text = JSON.stringify(body);
       for (const [, kind, name] of text.matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
@@ -161,7 +161,7 @@ describe('routes without a key', () => {
   });
 
   describe('CORS', () => {
-    it('routes without a key: CORS lets the configured origins in, and no other', async () => {
+    it('CORS lets the configured origins in, and no other', async () => {
       const preflight = (origin: string) =>
         service.as(null)('OPTIONS', '/v1/sessions', undefined, {
           Origin: origin,
@@ -176,14 +176,14 @@ describe('routes without a key', () => {
       expect(refused.headers.get('access-control-allow-origin')).to.equal(null);
     });
 
-    it('routes without a key: CORS lets them read errors and the documented headers', async () => {
+    it('CORS lets the configured origins read errors and the documented headers', async () => {
       const { status, headers } = await get('/v1/sessions', { Origin: 'https://app.example.com' });
       expect(status).to.equal(401);
       expect(headers.get('access-control-allow-origin')).to.equal('https://app.example.com');
       expect(headers.get('access-control-expose-headers')).to.contain('X-Request-Id');
     });
 
-    it('routes without a key: CORS is off unless configured', async () => {
+    it('CORS is off unless configured', async () => {
       const closed = await startService();
       const { headers } = await closed.as(null)('GET', '/healthz', undefined, { Origin: 'https://app.example.com' });
       await closed.close();

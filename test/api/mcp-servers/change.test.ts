@@ -22,7 +22,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
   const typeOf = ({ status, body }: Awaited<ReturnType<TestService['api']>>): unknown[] => [status, body.error.type];
 
   describe('PATCH', () => {
-    it('renames only', async () => {
+    it('PATCH of an MCP server renames only', async () => {
       const { made, patch, server, path } = await registered();
       const before = server.log.length;
       const name = newName();
@@ -35,13 +35,13 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await patch({ name })).status, 'its own name again').to.equal(200);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH changes no field if none is given', async () => {
+    it('PATCH of an MCP server changes no field if none is given', async () => {
       const { made, patch } = await registered();
       const { status, body } = await patch({});
       expect([status, body]).to.deep.equal([200, made]);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH refuses fields that cannot be changed and invalid values', async () => {
+    it('PATCH of an MCP server refuses fields that cannot be changed and invalid values', async () => {
       const { patch, made } = await registered();
       for (const [wrong, path] of [
         [{ name: null }, '/name'],
@@ -58,7 +58,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       }
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH refuses a name that is taken, also of parallel requests', async () => {
+    it('PATCH of an MCP server refuses a name that is taken, also of parallel requests', async () => {
       const [one, two] = [await registered(), await registered()];
       expect(typeOf(await one.patch({ name: two.made.name }))).to.deep.equal([409, 'mcp_server_name_taken']);
       const name = newName();
@@ -66,7 +66,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 409]);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH sets and lifts the allow-list, checked against the current tools', async () => {
+    it('PATCH of an MCP server sets and lifts the allow-list, checked against the current tools', async () => {
       const { patch } = await registered();
       expect((await patch({ allowed_tools: ['b'] })).body.allowed_tools).to.deep.equal(['b']);
       const wrong = await patch({ allowed_tools: ['b', 'x'] });
@@ -76,7 +76,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await patch({ allowed_tools: null })).body.allowed_tools).to.equal(null);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH tries a new credential, and refreshes the tools with it', async () => {
+    it('PATCH of an MCP server tries a new credential, and refreshes the tools with it', async () => {
       const { server, patch, made } = await registered();
       server.options.auth = { header: 'authorization', value: `Bearer ${NEW}` };
       server.options.tools = [{ name: 'c' }];
@@ -88,7 +88,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await service.api('POST', `/v1/mcp-servers/${made.id}/probe`)).status, 'stored').to.equal(200);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH saves no change when the probe fails or the allow-list is wrong', async () => {
+    it('PATCH of an MCP server saves no change when the probe fails or the allow-list is wrong', async () => {
       const auth = { header: 'authorization', value: `Bearer ${OLD}` };
       const { patch, path, made } = await registered({ auth }, { auth: { type: 'BEARER', token: OLD } });
       const failed = await patch({ name: newName(), auth: { type: 'BEARER', token: NEW }, allowed_tools: ['a'] });
@@ -100,14 +100,14 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await service.api('POST', `${path}/probe`)).status, 'the old credential still works').to.equal(200);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH keeps everything when the server offers no OAuth', async () => {
+    it('PATCH of an MCP server keeps everything when the server offers no OAuth', async () => {
       const { patch, path } = await registered();
       const { body: made } = await service.api('GET', path);
       expect(typeOf(await patch({ auth: { type: 'OAUTH' } }))).to.deep.equal([422, 'mcp_oauth_failed']);
       expect((await service.api('GET', path)).body).to.deep.equal(made);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: PATCH refuses a re-probe when the address no longer passes', async () => {
+    it('PATCH of an MCP server refuses a re-probe when the address no longer passes', async () => {
       const { patch, server, path } = await registered();
       servers.hosts.splice(servers.hosts.indexOf(server.host), 1);
       expect(typeOf(await patch({ auth: { type: 'NONE' } }))).to.deep.equal([422, 'invalid_mcp_server_url']);
@@ -118,7 +118,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
   });
 
   describe('POST probe', () => {
-    it('refreshes the tools and leaves updated_at alone', async () => {
+    it('POST probe refreshes the tools and leaves updated_at alone', async () => {
       const { server, path, made } = await registered();
       server.options.tools = [{ name: 'b' }, { name: 'new', description: 'New.' }];
       const { status, body } = await service.api('POST', `${path}/probe`);
@@ -135,7 +135,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await service.api('GET', path)).body).to.deep.equal(body);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: POST probe changes nothing when it fails', async () => {
+    it('POST probe changes nothing when it fails', async () => {
       const { server, path, made } = await registered();
       await server.close();
       const answer = await service.api('POST', `${path}/probe`);
@@ -144,7 +144,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect((await service.api('GET', path)).body).to.deep.equal(made);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: POST probe does not bring back a credential that was changed meanwhile', async () => {
+    it('POST probe does not bring back a credential that was changed meanwhile', async () => {
       let hold: (() => void) | undefined;
       const { server, path, patch } = await registered();
       server.options.gateway = async (_, __, body) => {
@@ -162,7 +162,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
   });
 
   describe('DELETE', () => {
-    it('MCP servers: get, list, patch, probe, delete: DELETE takes it away, wipes the credential and frees name and url', async () => {
+    it('DELETE of an MCP server takes it away, wipes the credential and frees name and url', async () => {
       const auth = { header: 'authorization', value: `Bearer ${OLD}` };
       const { path, made } = await registered({ auth }, { auth: { type: 'BEARER', token: OLD } });
       const { status, body } = await service.api('DELETE', path);
@@ -191,7 +191,7 @@ describe('MCP servers: get, list, patch, probe, delete', () => {
       expect(again.body.id).not.to.equal(made.id);
     });
 
-    it('MCP servers: get, list, patch, probe, delete: DELETE wins over a probe that is under way', async () => {
+    it('DELETE of an MCP server wins over a probe that is under way', async () => {
       const { server, path } = await registered();
       server.options.gateway = async (_, __, body) => {
         if (body.includes('tools/list')) expect((await service.api('DELETE', path)).status).to.equal(204);

@@ -5,7 +5,7 @@ import { useOauthCalls } from '../../support/use.js';
 describe('Tokens of MCP servers with OAuth', () => {
   const calls = useOauthCalls();
 
-  it('refresh an expired token once for 50 parallel calls of two processes', async () => {
+  it('an expired token is refreshed once for 50 parallel calls of two processes', async () => {
     const pair = await calls.start();
     const server = await calls.authorized(pair);
     await calls.service.db.query('UPDATE mcp_oauth SET tokens_expire_at = now() WHERE id = $1', [server.id]);
@@ -15,7 +15,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     expect(pair.grants('refresh_token')).to.equal(1);
   });
 
-  it('refresh a token that the server rejects, once, and call again', async () => {
+  it('a token that the server rejects is refreshed once, and the call sent again', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     for (const token of pair.shown) pair.rejected.add(token);
@@ -24,7 +24,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
   });
 
-  it('refresh a token again that another process had refreshed and that was withdrawn, too', async () => {
+  it('a token that another process had refreshed and that was withdrawn is refreshed again', async () => {
     const pair = await calls.start();
     const server = await calls.authorized(pair);
     const other = calls.accessOf();
@@ -37,7 +37,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     expect(pair.grants('refresh_token')).to.equal(2);
   });
 
-  it('refresh once for a server that rejects every token', async () => {
+  it('a server that rejects every token gets one refresh', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     pair.rejected.has = () => true;
@@ -67,7 +67,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     expect(await calls.authOf(path)).to.deep.equal(AUTHORIZED);
   });
 
-  it('try a refresh again that failed with 503', async () => {
+  it('a refresh that failed with 503 is tried again', async () => {
     const pair = await calls.start();
     const { path } = await calls.authorized(pair);
     for (const token of pair.shown) pair.rejected.add(token);
@@ -82,7 +82,7 @@ describe('Tokens of MCP servers with OAuth', () => {
     expect((await calls.service.api('POST', `${path}/probe`)).status).to.equal(200);
   });
 
-  it('revoke the tokens of a server that is deleted', async () => {
+  it('the tokens of a server that is deleted are revoked', async () => {
     const pair = await calls.start();
     const { id, path } = await calls.authorized(pair);
     expect((await calls.service.api('DELETE', path)).status).to.equal(204);

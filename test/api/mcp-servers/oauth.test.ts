@@ -5,7 +5,7 @@ import { useOauthCalls } from '../../support/use.js';
 describe('MCP servers with OAuth', () => {
   const calls = useOauthCalls();
 
-  it('authorize, probe and show no token', async () => {
+  it('MCP servers with OAuth are authorized and probed, and show no token', async () => {
     const pair = await calls.start();
     const { status, body } = await calls.register(pair);
     expect(status).to.equal(201);
@@ -77,7 +77,7 @@ describe('MCP servers with OAuth', () => {
     expect(await calls.authOf(path)).to.deep.equal(REQUIRED);
   });
 
-  it('use the state up when access is denied', async () => {
+  it('a state of OAuth is used up when access is denied', async () => {
     const pair = await calls.start();
     const { body } = await calls.register(pair);
     const { searchParams } = new URL(body.auth.authorization_url);

@@ -112,7 +112,7 @@ describe('pinned tools of an MCP server', () => {
     expect(await digest({ b: {}, a: { minLength: 2, type: 'string' } })).not.to.equal(first);
   });
 
-  it('include readOnlyHint and idempotentHint', async () => {
+  it('pinned tools of an MCP server include readOnlyHint and idempotentHint', async () => {
     const described = { name: 'a', description: 'Reads.' };
     const tool = { ...described, annotations: { readOnlyHint: true, title: 'A' } };
     const { server, probe, accept } = await registered([tool], { pin_tools: true });

@@ -216,7 +216,7 @@ describe('schedules', () => {
   });
 
   describe('pause, resume, run', () => {
-    it('schedules: pause, resume, run pauses and resumes', async () => {
+    it('POST pause and resume pause and resume a schedule', async () => {
       const { id } = await createSchedule(service.api, newSchedule());
       const paused = await ofSchedule(service.api, 'POST', id, '/pause');
       expect(paused).to.deep.include({ state: 'paused', paused_reason: null, next_runs_at: [] });
@@ -228,7 +228,7 @@ describe('schedules', () => {
       expect(await ofSchedule(service.api, 'POST', id, '/resume')).to.deep.equal(resumed);
     });
 
-    it('schedules: pause, resume, run ends a schedule whose times were over when it was resumed, without a run', async () => {
+    it('POST resume ends a schedule whose times were over, without a run', async () => {
       const { id } = await createSchedule(service.api, newSchedule({ at: inSeconds(600) }));
       await ofSchedule(service.api, 'POST', id, '/pause');
       await service.db.query(`UPDATE schedules SET at = now() - interval '1 minute' WHERE id = $1`, [id]);
@@ -236,7 +236,7 @@ describe('schedules', () => {
       expect(await runsOf(service.api, id)).to.deep.equal([]);
     });
 
-    it('schedules: pause, resume, run runs now, also while paused, and reports why a run failed', async () => {
+    it('POST run runs a schedule now, also while paused, and reports why a run failed', async () => {
       const sessionId = await session();
       const { id } = await createSchedule(service.api, { ...newSchedule(), ...existing(sessionId) });
       const before = await ofSchedule(service.api, 'POST', id, '/pause');
@@ -255,7 +255,7 @@ describe('schedules', () => {
       expect(events[0]).to.include({ type: 'user.message', schedule_id: id, turn_id: ran.last_run.turn_id });
     });
 
-    it('schedules: pause, resume, run runs now without a change of its times, also when it has ended', async () => {
+    it('POST run changes no time of a schedule, also when it has ended', async () => {
       const before = await createSchedule(service.api, newSchedule({ cron: '0 0 1 1 *' }));
       const ran = await ofSchedule(service.api, 'POST', before.id, '/run');
       expect(ran).to.deep.equal({ ...before, last_run: ran.last_run });
@@ -266,7 +266,7 @@ describe('schedules', () => {
       expect(again.last_run.turn_id).to.not.equal(ran.last_run.turn_id);
     });
 
-    it('schedules: pause, resume, run leaves no session behind at the limit of running turns', async () => {
+    it('POST run leaves no session behind at the limit of running turns', async () => {
       const few = service.as(await service.newKey({ project: 'few', maxRunningTurns: 1 }));
       const { id } = await createSchedule(few, newSchedule());
       expect((await ofSchedule(few, 'POST', id, '/run')).last_run.state).to.equal('started');
@@ -274,7 +274,7 @@ describe('schedules', () => {
       expect((await few('GET', '/v1/sessions')).body.items).to.have.lengthOf(1);
     });
 
-    it('pages through the runs', async () => {
+    it('GET runs pages through the runs of a schedule', async () => {
       const sessionId = await session();
       await insertTurn(service.db, sessionId, 'running');
       const { id } = await createSchedule(service.api, { ...newSchedule(), ...existing(sessionId) });

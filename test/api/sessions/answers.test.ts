@@ -121,7 +121,7 @@ describe('answers to calls', () => {
     expect(body.items).to.deep.equal([first.body.items[0]]);
   });
 
-  it('fit the call', async () => {
+  it('answers to calls must fit the call', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     await addCall(2, 'toolu_3', null);
     for (const event of [

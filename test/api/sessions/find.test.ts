@@ -182,13 +182,13 @@ describe('finding sessions', () => {
     expect(await find(`metadata[env]=prod&metadata[team]=red&cursor=${both}`)).to.deep.equal(['idle']);
   });
 
-  describe('their preview', () => {
+  describe('the preview', () => {
     const previewOf = async (id: string): Promise<unknown> =>
       (await service.api('GET', `/v1/sessions/${id}`)).body.preview;
     const send = (id: string, content: string): Promise<ApiResponse> =>
       service.api('POST', `/v1/sessions/${id}/messages`, { content });
 
-    it('finding sessions: their preview is the first 120 characters of the first message, null before', async () => {
+    it('the preview of a session is the first 120 characters of the first message, null before', async () => {
       for (const [content, preview] of [
         ['  Hello\n', '  Hello\n'],
         ['😀'.repeat(121), '😀'.repeat(120)],
@@ -207,7 +207,7 @@ describe('finding sessions', () => {
       reachedLimit('preview: 120 characters');
     });
 
-    it('finding sessions: their preview does not appear with a message that is refused', async () => {
+    it('the preview of a session does not appear with a message that is refused', async () => {
       const api = service.as(await service.newKey({ project: 'full', maxRunningTurns: 1 }));
       const [one, other] = await Promise.all(
         [1, 2].map(async () => (await api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string),
@@ -241,7 +241,7 @@ describe('finding sessions', () => {
       return body.items.map(({ id }: { id: string }) => names.get(id));
     };
 
-    it('finding sessions: a text is found as a part of the preview, case ignored', async () => {
+    it('a text finds sessions as a part of their preview, case ignored', async () => {
       expect(await search('orders')).to.deep.equal(['orders']);
       expect(await search('rder')).to.deep.equal(['refund', 'orders']);
       expect(await search('LATE?')).to.deep.equal(['orders']);
@@ -249,13 +249,13 @@ describe('finding sessions', () => {
       expect(await search('yz')).to.deep.equal([]);
     });
 
-    it('finding sessions: a text has no patterns', async () => {
+    it('a text to find sessions by is no pattern', async () => {
       expect(await search('100%')).to.deep.equal(['refund']);
       expect(await search('order_')).to.deep.equal(['refund']);
       for (const none of ['1%f', 'o_ders', '\\']) expect(await search(none), none).to.deep.equal([]);
     });
 
-    it('finding sessions: a text is found together with other filters, in both orders', async () => {
+    it('a text finds sessions together with other filters, in both orders', async () => {
       expect(await search('order', '&status=IDLE')).to.deep.equal([]);
       expect(await search('order', '&status=RUNNING&order=activity')).to.deep.equal(['refund', 'orders']);
       reachedLimit('search: 200 characters');
@@ -281,7 +281,7 @@ describe('finding sessions', () => {
       return body.items.map(({ id }: { id: string }) => made.indexOf(id));
     };
 
-    it('they move with each begin and end of a turn, and with their metadata', async () => {
+    it('sessions in the order of their activity move with each begin and end of a turn, and with their metadata', async () => {
       const [a, b, c] = [await create(), await create(), await create()];
       expect(await found()).to.deep.equal([2, 1, 0]);
       await service.api('POST', `/v1/sessions/${a}/messages`, { content: 'Hello' });
@@ -301,7 +301,7 @@ describe('finding sessions', () => {
       expect(await found('&requires_action=false')).to.deep.equal([2, 0, 1]);
     });
 
-    it('pages neither repeat nor skip one that does not change', async () => {
+    it('pages of sessions in the order of their activity neither repeat nor skip one that does not change', async () => {
       while (made.length < 9) await create();
       for (const index of [3, 8, 5]) {
         await service.api('POST', `/v1/sessions/${made[index]}/messages`, { content: 'Hello' });
@@ -322,7 +322,7 @@ describe('finding sessions', () => {
   });
 
   describe('the state that is found', () => {
-    it('finding sessions: the state that is found follows the ends of turns', async () => {
+    it('the state by which sessions are found follows the ends of turns', async () => {
       const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model', metadata: { mine: 'yes' } });
       const statusOf = async (): Promise<string[]> => {
         const found = await Promise.all(

@@ -17,7 +17,7 @@ describe('messages posted in parallel', () => {
   const turnsOf = async (sessionId: string): Promise<string[]> =>
     (await service.history(sessionId)).map(({ turn_id }) => turn_id as string);
 
-  it('fifty to one session: one is accepted, the others get session_running', async () => {
+  it('of fifty messages posted in parallel to one session one is accepted, the others get session_running', async () => {
     const sessionId = await service.session();
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(sessionId)));
     const accepted = answers.filter(({ status }) => status === 201);

@@ -150,7 +150,7 @@ describe('send a message', () => {
     expect(await outcome({ content: 'x' }, reader)).to.equal('403 insufficient_scope');
   });
 
-  it('checks in the order of the contract', async () => {
+  it('sending a message checks in the order of the contract', async () => {
     const sessionId = await service.session();
     await service.send(sessionId, 'first');
     const post = async (body: unknown, api = service.api) =>

@@ -14,7 +14,7 @@ describe('sessions', () => {
     return `${status} ${body.error?.type ?? 'ok'}`;
   };
   describe('create', () => {
-    it('fills in defaults', async () => {
+    it('creating a session fills in defaults', async () => {
       const { status, body } = await create();
       expect(status).to.equal(201);
       expect(body.id).to.match(/^ses_[0-9a-hjkmnp-tv-z]{26}$/);
@@ -46,7 +46,7 @@ describe('sessions', () => {
       });
     });
 
-    it('sessions: create keeps the given fields', async () => {
+    it('creating a session keeps the given fields', async () => {
       await insertMcpServer(service.db, 'mcp_kept');
       const given = {
         thinking_enabled: false,
@@ -59,14 +59,14 @@ describe('sessions', () => {
       expect((await service.api('GET', `/v1/sessions/${body.id}`)).body).to.deep.equal(body);
     });
 
-    it('sessions: create takes null as no instruction, and refuses it as metadata', async () => {
+    it('creating a session takes null as no instruction, and refuses it as metadata', async () => {
       expect(await errorOf({ instruction: null })).to.equal('201 ok');
       for (const metadata of [{ a: 1 }, { a: null }, [], null]) {
         expect(await errorOf({ metadata }), JSON.stringify(metadata)).to.equal('422 validation_error');
       }
     });
 
-    it('sessions: create keeps metadata keys such as __proto__', async () => {
+    it('creating a session keeps metadata keys such as __proto__', async () => {
       const metadata = '{"__proto__":"a","constructor":"b","toString":"c","hasOwnProperty":"d"}';
       const { body } = await service.api('POST', '/v1/sessions', `{"model_id":"${model_id}","metadata":${metadata}}`);
       expect(JSON.stringify(body.metadata)).to.equal(metadata);
@@ -74,13 +74,13 @@ describe('sessions', () => {
       expect(JSON.stringify(read.body.metadata)).to.equal(metadata);
     });
 
-    it('sessions: create lists the available models if the given one is unknown', async () => {
+    it('creating a session lists the available models if the given one is unknown', async () => {
       const { status, body } = await create({ model_id: 'other' });
       expect(status).to.equal(422);
       expect(body.error).to.deep.include({ type: 'unknown_model', details: { available_models: [model_id] } });
     });
 
-    it('sessions: create lists every MCP server that is missing, deleted or of another project', async () => {
+    it('creating a session lists every MCP server that is missing, deleted or of another project', async () => {
       await service.newKey({ project: 'strangers' });
       await insertMcpServer(service.db, 'mcp_mine');
       await insertMcpServer(service.db, 'mcp_theirs', 'strangers');
@@ -92,11 +92,11 @@ describe('sessions', () => {
       expect(body.error.details).to.deep.equal({ mcp_server_ids: ['mcp_theirs', 'mcp_none', 'mcp_gone'] });
     });
 
-    it('sessions: create takes each MCP server once', async () => {
+    it('creating a session takes each MCP server once', async () => {
       expect(await errorOf({ mcp_servers: ['mcp_mine', 'mcp_mine'] })).to.equal('422 validation_error');
     });
 
-    it('sessions: create needs mcp_servers:read to name MCP servers, but not for an empty array', async () => {
+    it('creating a session needs mcp_servers:read to name MCP servers, but not for an empty array', async () => {
       const writer = service.as(await service.newKey({ scopes: ['sessions:write'] }));
       const { status, body } = await writer('POST', '/v1/sessions', { model_id: 'other', mcp_servers: ['mcp_none'] });
       expect(status).to.equal(403);
@@ -104,7 +104,7 @@ describe('sessions', () => {
       expect((await writer('POST', '/v1/sessions', { model_id, mcp_servers: [] })).status).to.equal(201);
     });
 
-    it('sessions: create looks at the model before the MCP servers', async () => {
+    it('creating a session looks at the model before the MCP servers', async () => {
       expect(await errorOf({ model_id: 'other', mcp_servers: ['mcp_none'] })).to.equal('422 unknown_model');
     });
   });
@@ -112,7 +112,7 @@ describe('sessions', () => {
   describe('patch', () => {
     const patch = (id: string, metadata: unknown) => service.api('PATCH', `/v1/sessions/${id}`, { metadata });
 
-    it('sessions: patch merges as in RFC 7396', async () => {
+    it('patching a session merges as in RFC 7396', async () => {
       const { body: session } = await create({ metadata: { kept: '1', changed: '2', dropped: '3' } });
       const { status, body } = await patch(session.id, { changed: 'new', dropped: null, absent: null, added: '4' });
       expect(status).to.equal(200);
@@ -121,14 +121,14 @@ describe('sessions', () => {
       expect((await service.api('GET', `/v1/sessions/${session.id}`)).body).to.deep.equal(body);
     });
 
-    it('sessions: patch that changes nothing leaves updated_at', async () => {
+    it('a patch of a session that changes nothing leaves updated_at', async () => {
       const { body: session } = await create({ metadata: { a: '1' } });
       for (const metadata of [{}, { a: '1' }, { absent: null }]) {
         expect((await patch(session.id, metadata)).body, JSON.stringify(metadata)).to.deep.equal(session);
       }
     });
 
-    it('sessions: patch merges keys such as __proto__', async () => {
+    it('patching a session merges keys such as __proto__', async () => {
       const { body: session } = await create({ metadata: { a: '1' } });
       const set = await service.api(
         'PATCH',
@@ -140,7 +140,7 @@ describe('sessions', () => {
       expect(JSON.stringify(unset.body.metadata)).to.equal('{"a":"1","constructor":"y"}');
     });
 
-    it('sessions: patch requires metadata, an object, and no other field', async () => {
+    it('patching a session requires metadata, an object, and no other field', async () => {
       const { body: session } = await create();
       const others = [{ model_id }, { tools: [] }].map((field) => ({ metadata: {}, ...field }));
       for (const body of [{}, { metadata: null }, { metadata: [] }, { metadata: 'a' }, ...others]) {
@@ -149,7 +149,7 @@ describe('sessions', () => {
       }
     });
 
-    it('sessions: patch checks keys and values like creation', async () => {
+    it('patching a session checks keys and values like creation', async () => {
       const { body: session } = await create();
       for (const metadata of [{ '': 'a' }, { ['k'.repeat(65)]: null }, { a: 'v'.repeat(513) }, { a: 1 }, { a: {} }]) {
         expect((await patch(session.id, metadata)).body.error.type, JSON.stringify(metadata)).to.equal(
@@ -158,7 +158,7 @@ describe('sessions', () => {
       }
     });
 
-    it('sessions: patch loses no key when patches arrive in parallel', async () => {
+    it('patching a session loses no key when patches arrive in parallel', async () => {
       const { body: session } = await create();
       const keys = Array.from({ length: 16 }, (_, i) => `k${i}`);
       await Promise.all(keys.map((key) => patch(session.id, { [key]: 'v' })));
@@ -168,7 +168,7 @@ describe('sessions', () => {
   });
 
   describe('delete', () => {
-    it('sessions: delete hides the session for good', async () => {
+    it('deleting a session hides the session for good', async () => {
       const { body: session } = await create();
       expect((await service.api('DELETE', `/v1/sessions/${session.id}`)).status).to.equal(204);
       for (const [method, body] of [['GET'], ['PATCH', { metadata: {} }], ['DELETE']] as [string, object?][]) {
@@ -180,7 +180,7 @@ describe('sessions', () => {
     });
 
     for (const state of ['queued', 'running']) {
-      it(`sessions: delete is refused while a turn is ${state}`, async () => {
+      it(`deleting a session is refused while a turn is ${state}`, async () => {
         const { body: session } = await create();
         await insertTurn(service.db, session.id, state);
         const { status, headers, body } = await service.api('DELETE', `/v1/sessions/${session.id}`);
@@ -189,7 +189,7 @@ describe('sessions', () => {
       });
     }
 
-    it('sessions: delete is allowed once the turn has ended', async () => {
+    it('deleting a session is allowed once the turn has ended', async () => {
       const { body: session } = await create();
       await insertTurn(service.db, session.id, 'failed');
       expect((await service.api('DELETE', `/v1/sessions/${session.id}`)).status).to.equal(204);

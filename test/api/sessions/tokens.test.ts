@@ -38,7 +38,7 @@ describe('session tokens', () => {
     service.as(await newToken(service, sessionId, { ...(scopes && { scopes }), ...more }));
   const path = (rest = ''): string => `/v1/sessions/${sessionId}${rest}`;
 
-  describe('are made', () => {
+  describe('creation', () => {
     it('session tokens are made with what was asked for, for 15 minutes unless it says otherwise', async () => {
       const before = Date.now();
       const { status, body, headers } = await create({ scopes: ['answer', 'read'] });
@@ -104,13 +104,13 @@ describe('session tokens', () => {
       expect((await create({ scopes: ['read'] })).status).to.equal(201);
     });
 
-    it('no longer than their key lives', async () => {
+    it('session tokens are made to live no longer than their key', async () => {
       const key = await service.newKey({ expiresInDays: 120 / 86_400 });
       const { body } = await create({ scopes: ['read'], expires_in: 900 }, service.as(key));
       expect(Date.parse(body.expires_at) - Date.now()).to.be.within(60_000, 120_000);
     });
 
-    it('new each time, whatever Idempotency-Key the request has', async () => {
+    it('session tokens are made new each time, whatever Idempotency-Key the request has', async () => {
       const send = (scopes: string[]): Promise<ApiResponse> =>
         service.api('POST', path('/tokens'), { scopes }, { 'Idempotency-Key': 'same' });
       expect((await send(['read'])).status).to.equal(201);
@@ -119,7 +119,7 @@ describe('session tokens', () => {
     });
   });
 
-  describe('are refused with 401', () => {
+  describe('refusal', () => {
     const refused = async (token: string): Promise<void> => {
       const { status, body, headers } = await service.as(token)('GET', path());
       expect([status, body.error.type]).to.deep.equal([401, 'authentication_error']);
@@ -142,7 +142,7 @@ describe('session tokens', () => {
       await refused(token);
     });
 
-    it('within 5 s after their key is revoked', async () => {
+    it('session tokens are refused within 5 s after their key is revoked', async () => {
       const key = await service.newKey();
       const token = await newToken({ api: service.as(key) }, sessionId);
       expect(outcomeOf(await service.as(token)('GET', path()))).to.deep.equal(OK);
@@ -243,8 +243,8 @@ describe('session tokens', () => {
     expect(JSON.stringify(lines)).to.not.include(token.split('.')[1]);
   });
 
-  describe('see of a session', () => {
-    it('session tokens: see of a session its state, and not how it is configured', async () => {
+  describe('reading', () => {
+    it('session tokens see the state of a session, and not how it is configured', async () => {
       await insertMcpServer(service.db, 'mcp_secret');
       const custom = { type: 'custom', name: 'pick', description: 'Picks.', input_schema: { type: 'object' } };
       sessionId = await newSession({
@@ -261,7 +261,7 @@ describe('session tokens', () => {
       expect((await pageOf('POST', path('/queue/release'))).body).to.deep.equal(expected);
     });
 
-    it('nothing of another one, whether it exists or not', async () => {
+    it('session tokens see nothing of another session, whether it exists or not', async () => {
       const other = await newSession();
       const pageOf = await page();
       for (const id of [other, 'ses_none', 'SES_NONE', '%00']) {
@@ -272,7 +272,7 @@ describe('session tokens', () => {
       }
     });
 
-    it('403 before 404, and 404 before the body', async () => {
+    it('session tokens get 403 before 404, and 404 before an error of the body', async () => {
       const reader = await page(['read']);
       expect(outcomeOf(await reader('POST', '/v1/sessions/ses_none/messages', {}))).to.deep.equal([
         403,
@@ -288,7 +288,7 @@ describe('session tokens', () => {
     });
   });
 
-  describe('send messages', () => {
+  describe('sending', () => {
     const send = async (body: object, scopes = ['send']): Promise<ApiResponse> =>
       (await page(scopes))('POST', path('/messages'), { content: 'Hello', ...body });
 
@@ -297,7 +297,7 @@ describe('session tokens', () => {
       expect((await send({ when_running: 'queue' })).body.state).to.equal('queued');
     });
 
-    it('session tokens send messages without choosing the model, thinking or skills: 403', async () => {
+    it('session tokens send messages, but do not choose the model, thinking or skills: 403', async () => {
       const refused = (required: string): unknown[] => [403, 'insufficient_scope', required];
       expect(outcomeOf(await send({ model_id: 'test-model' }))).to.deep.equal(refused('sessions:write'));
       expect(outcomeOf(await send({ thinking_enabled: false }))).to.deep.equal(refused('sessions:write'));
@@ -307,7 +307,7 @@ describe('session tokens', () => {
       expect((await send({ skills: [], files: [] })).status).to.equal(201);
     });
 
-    it('session tokens send messages with the answer to an Idempotency-Key refused in the same way', async () => {
+    it('session tokens get no answer to the Idempotency-Key of a message that they could not send', async () => {
       const body = { content: 'Hello', model_id: 'test-model' };
       const first = await service.api('POST', path('/messages'), body, { 'Idempotency-Key': 'one' });
       expect(first.status).to.equal(201);
@@ -316,7 +316,7 @@ describe('session tokens', () => {
     });
   });
 
-  describe('answer', () => {
+  describe('answering', () => {
     const confirm = (more = {}): object => ({
       events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1', result: 'allow', ...more }],
     });
@@ -332,7 +332,7 @@ describe('session tokens', () => {
       expect([status, body.items[0].actor]).to.deep.equal([201, null]);
     });
 
-    it('session tokens answer to allow or deny a call only if their key has approvals:write', async () => {
+    it('session tokens allow or deny a call only if their key has approvals:write', async () => {
       const { key_id } = { key_id: await keyIdOf(service.db, await service.newKey({ scopes: ['sessions:write'] })) };
       const pageOf = service.as(await signToken(service, sessionId, { keyId: key_id, scopes: ['answer'] }));
       expect(outcomeOf(await pageOf('POST', path('/events'), confirm()))).to.deep.equal([
@@ -348,7 +348,7 @@ describe('session tokens', () => {
       ]);
     });
 
-    it('never as another actor: 422', async () => {
+    it('session tokens never answer as another actor: 422', async () => {
       for (const actor of ['jane', 'joe']) {
         const pageOf = await page(['answer'], { actor: 'jane' });
         const { status, body } = await pageOf('POST', path('/events'), confirm({ actor }));
@@ -362,7 +362,7 @@ describe('session tokens', () => {
     });
   });
 
-  describe('use files', () => {
+  describe('files', () => {
     const attach = (pageOf: ApiCall, files: string[]): Promise<ApiResponse> =>
       pageOf('POST', path('/messages'), { content: 'Look.', files, when_running: 'queue' });
     const missing = (id: string): unknown[] => [404, 'file_not_found', [id]];
@@ -383,7 +383,7 @@ describe('session tokens', () => {
         await service.db.query<[{ project_id: string }]>('SELECT project_id FROM sessions WHERE id = $1', [sessionId])
       )[0].project_id;
 
-    it('session tokens: use files that were uploaded with a token of their session: read, linked and attached, with another token too', async () => {
+    it('session tokens use files that were uploaded with a token of their session: read, linked and attached, with another token too', async () => {
       const { status, body: file } = await upload({ api: await page(['files']) }, 'a.txt');
       expect([status, file.origin, file.session_id]).to.deep.equal([201, 'UPLOAD', null]);
       const pageOf = await page(['files', 'send']);
@@ -397,7 +397,7 @@ describe('session tokens', () => {
       expect((await service.api('GET', `/v1/files/${file.id}`)).status).to.equal(200);
     });
 
-    it('session tokens: use files that the agent delivered in their session', async () => {
+    it('session tokens use files that the agent delivered in their session', async () => {
       const { id } = await insertFile(service.db, {
         ...content('file_delivered'),
         project_id: await projectId(),
@@ -409,7 +409,7 @@ describe('session tokens', () => {
       expect((await attach(pageOf, [id])).status).to.equal(201);
     });
 
-    it('session tokens: use files and no others: 404, as an id that does not exist', async () => {
+    it('session tokens use no other files: 404, as for an id that does not exist', async () => {
       const pageOf = await page();
       const { body: own } = await upload({ api: pageOf }, 'own.txt');
       const { body: ofKey } = await upload(service, 'key.txt');
@@ -431,7 +431,7 @@ describe('session tokens', () => {
       expect(body.error.details.file_ids).to.deep.equal([ofKey.id, 'file_none']);
     });
 
-    it('session tokens: use files not by the Idempotency-Key of an upload that others made', async () => {
+    it('session tokens do not reach a file by the Idempotency-Key of an upload that others made', async () => {
       const once = { 'Idempotency-Key': 'upload' };
       const { body: ofKey } = await upload(service, 'same.txt', 'same', once);
       const pageOf = await page(['files']);
@@ -442,7 +442,7 @@ describe('session tokens', () => {
       expect([again.body.id, again.headers.get('idempotency-replayed')]).to.deep.equal([body.id, 'true']);
     });
 
-    it('up to 256 MiB of uploads of all tokens of the session together', async () => {
+    it('session tokens of one session upload up to 256 MiB together', async () => {
       await insertFile(service.db, {
         ...content('file_old'),
         project_id: await projectId(),
@@ -466,8 +466,8 @@ describe('session tokens', () => {
     });
   });
 
-  describe('are limited together', () => {
-    it('session tokens are limited together to 20 requests a minute of each writing operation, in all processes', async () => {
+  describe('limits', () => {
+    it('session tokens of one session send 20 requests a minute to each writing operation together, in all processes', async () => {
       const other = await service.anotherApi();
       const apis = await Promise.all(
         [service.url, other.url].map(async (url) =>
@@ -489,7 +489,7 @@ describe('session tokens', () => {
       reachedLimit('session tokens: 20 writes a minute');
     });
 
-    it('session tokens are limited together to 120 requests a minute of each reading operation', async () => {
+    it('session tokens of one session send 120 requests a minute to each reading operation together', async () => {
       const pageOf = await page(['read']);
       const begun = performance.now();
       const answers: ApiResponse[] = [];
@@ -502,7 +502,7 @@ describe('session tokens', () => {
       expect((await pageOf('GET', path())).status).to.equal(200);
     });
 
-    it('session tokens are limited together to 10 open streams', async () => {
+    it('session tokens of one session have 10 open streams together', async () => {
       const streams: SseReader[] = [];
       const open = async (token: string, id = sessionId): Promise<SseReader> => {
         const stream = await openSse(`${service.url}/v1/sessions/${id}/events/stream`, token);
@@ -536,11 +536,11 @@ describe('session tokens', () => {
     expect(ofKey.map(({ status }) => status)).to.deep.equal([200, 200, 429]);
   });
 
-  describe('stream', () => {
+  describe('streams', () => {
     const open = (token: string, lastEventId?: string): Promise<SseReader> =>
       openSse(`${service.url}${path('/events/stream')}`, token, lastEventId);
 
-    it('session tokens: stream until they end, within 10 s', async () => {
+    it('session tokens keep a stream until they end, within 10 s', async () => {
       const stream = await open(await signToken(service, sessionId, { expiresAt: Date.now() + 1000 }));
       const other = await open(await newToken(service, sessionId));
       const before = performance.now();
@@ -554,7 +554,7 @@ describe('session tokens', () => {
       other.close();
     });
 
-    it('session tokens: stream until their key is revoked, within 10 s', async () => {
+    it('session tokens keep a stream until their key is revoked, within 10 s', async () => {
       const key = await service.newKey();
       const stream = await open(await newToken({ api: service.as(key) }, sessionId));
       const before = performance.now();
@@ -564,8 +564,8 @@ describe('session tokens', () => {
     });
   });
 
-  describe('cannot, when they are stolen,', () => {
-    it('session tokens: cannot, when they are stolen, make another token, whatever their scopes', async () => {
+  describe('stolen ones', () => {
+    it('a stolen session token cannot make another token, whatever its scopes', async () => {
       const pageOf = await page();
       expect(outcomeOf(await create({ scopes: ['read'] }, pageOf))).to.deep.equal([
         403,
@@ -574,14 +574,14 @@ describe('session tokens', () => {
       ]);
     });
 
-    it('be carried over to a session of the same name in another project', async () => {
+    it('a stolen session token cannot be carried over to a session of the same name in another project', async () => {
       const stranger = await service.newKey({ project: 'strangers' });
       const keyId = await keyIdOf(service.db, stranger);
       const token = await signToken(service, sessionId, { keyId });
       expect(outcomeOf(await service.as(token)('GET', path()))).to.deep.equal([404, 'session_not_found', null]);
     });
 
-    it('reach a session by another spelling of its path', async () => {
+    it('a stolen session token cannot reach a session by another spelling of its path', async () => {
       const other = await newSession();
       const pageOf = await page();
       for (const spelling of [
@@ -596,7 +596,7 @@ describe('session tokens', () => {
       }
     });
 
-    it('be sent as another scheme, or beside a key', async () => {
+    it('a stolen session token cannot be sent as another scheme, or beside a key', async () => {
       const token = await newToken(service, sessionId);
       const send = async (authorization: string): Promise<number> =>
         (await fetch(service.url + path(), { headers: { Authorization: authorization } })).status;
@@ -606,7 +606,7 @@ describe('session tokens', () => {
       expect(await send(token)).to.equal(401);
     });
 
-    it('use up the streams or requests of their project', async () => {
+    it('a stolen session token cannot use up the streams or requests of its project', async () => {
       const pageOf = await page(['read']);
       for (let count = 0; count < 130; count += 1) await pageOf('GET', path('/turns'));
       expect((await service.api('GET', path('/turns'))).status).to.equal(200);

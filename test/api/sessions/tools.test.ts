@@ -72,13 +72,13 @@ describe('tools of a session', () => {
   describe('mcp_toolset', () => {
     const toolset = (fields: object = {}): object => ({ type: 'mcp_toolset', mcp_server_id: 'mcp_a', ...fields });
 
-    it('tools of a session: mcp_toolset names one of the session’s own servers, once', async () => {
+    it('a tool entry mcp_toolset names one of the session’s own servers, once', async () => {
       expect(await outcomeOf([custom(), toolset()], [])).to.equal('validation_error /tools/1/mcp_server_id');
       expect(await outcomeOf([toolset()], ['mcp_b'])).to.equal('validation_error /tools/0/mcp_server_id');
       expect(await outcomeOf([toolset(), toolset()], ['mcp_a'])).to.equal('validation_error /tools/1/mcp_server_id');
     });
 
-    it('configures tools that its server offers, after allowed_tools', async () => {
+    it('a tool entry mcp_toolset configures tools that its server offers, after allowed_tools', async () => {
       const config = (name: string): object => ({ name, ...policy('always_ask') });
       const both = [config('search'), config('delete')];
       expect(await outcomeOf([toolset({ configs: both })], ['mcp_a'])).to.equal('ok');
@@ -96,7 +96,7 @@ describe('tools of a session', () => {
       );
     });
 
-    it('tools of a session: mcp_toolset needs a permission_policy in default_config and in each entry of configs', async () => {
+    it('a tool entry mcp_toolset needs a permission_policy in default_config and in each entry of configs', async () => {
       for (const [fields, path] of [
         [{ default_config: {} }, '/tools/0/default_config/permission_policy'],
         [{ default_config: policy('sometimes') }, '/tools/0/default_config/permission_policy/type'],
@@ -109,7 +109,7 @@ describe('tools of a session', () => {
       }
     });
 
-    it('tools of a session: mcp_toolset comes after the check that its server exists', async () => {
+    it('a tool entry mcp_toolset comes after the check that its server exists', async () => {
       const missing = {
         type: 'mcp_toolset',
         mcp_server_id: 'mcp_none',
@@ -120,7 +120,7 @@ describe('tools of a session', () => {
   });
 
   describe('custom', () => {
-    it('tools of a session: custom has a name of 1–64 letters, digits, underscores and hyphens', async () => {
+    it('a tool entry custom has a name of 1–64 letters, digits, underscores and hyphens', async () => {
       for (const name of ['a', 'A-b_9', 'x'.repeat(64), 'mcp_']) {
         expect(await outcomeOf([custom({ name })]), name).to.equal('ok');
       }
@@ -129,7 +129,7 @@ describe('tools of a session', () => {
       }
     });
 
-    it('tools of a session: custom has a name of its own, and not one of the service’s', async () => {
+    it('a tool entry custom has a name of its own, and not one of the service’s', async () => {
       expect(await outcomeOf([custom(), custom()])).to.equal('validation_error /tools/1/name');
       const builtIn = builtInTools({ skills: [{ id: 'skill_1', name: 'a', description: '' }], workspace: null });
       expect(builtIn).to.have.length(5);
@@ -138,7 +138,7 @@ describe('tools of a session', () => {
       }
     });
 
-    it('tools of a session: custom is one of at most 64', async () => {
+    it('a tool entry custom is one of at most 64', async () => {
       const many = (count: number): object[] => Array.from({ length: count }, (_, n) => custom({ name: `tool_${n}` }));
       expect(await outcomeOf(many(64))).to.equal('ok');
       expect(await outcomeOf(many(65))).to.equal('validation_error /tools/64');
@@ -146,7 +146,7 @@ describe('tools of a session', () => {
       reachedLimit('custom tools: 64');
     });
 
-    it('tools of a session: custom has a schema of at most 32 KiB, counted in bytes of compact JSON', async () => {
+    it('a tool entry custom has a schema of at most 32 KiB, counted in bytes of compact JSON', async () => {
       const sized = (bytes: number, letter: string): object => {
         const room = bytes - Buffer.byteLength(JSON.stringify({ ...object, description: '' }));
         const width = Buffer.byteLength(letter);
@@ -161,7 +161,7 @@ describe('tools of a session', () => {
       reachedLimit('input_schema: 32 KiB');
     });
 
-    it('tools of a session: custom has a schema that is JSON Schema, of an object', async () => {
+    it('a tool entry custom has a schema that is JSON Schema, of an object', async () => {
       for (const [schema, path] of [
         [undefined, '/tools/0/input_schema'],
         [true, '/tools/0/input_schema'],
@@ -192,7 +192,7 @@ describe('tools of a session', () => {
       }
     });
 
-    it('tools of a session: custom cannot stop the service with a schema that is expensive to compile', async () => {
+    it('a tool entry custom cannot stop the service with a schema that is expensive to compile', async () => {
       const branches = Array.from({ length: 790 }, () => ({ anyOf: [{}, { type: 'null' }] }));
       const references = Object.fromEntries(
         Array.from({ length: 400 }, (_, n) => [
@@ -207,7 +207,7 @@ describe('tools of a session', () => {
       expect(await outcomeOf(tools)).to.equal('ok');
     });
 
-    it('tools of a session: custom is checked and converted tool by tool, so that other requests run in between', async () => {
+    it('a tool entry custom is checked and converted tool by tool, so that other requests run in between', async () => {
       const tools = Array.from({ length: 60 }, (_, number) => custom({ name: `tool-${number}` })) as SessionTool[];
       let turns = 0;
       let isDone = false;
@@ -222,7 +222,7 @@ describe('tools of a session', () => {
       expect(turns).to.be.at.least(120);
     });
 
-    it('tools of a session: custom is complete', async () => {
+    it('a tool entry custom is complete', async () => {
       for (const field of ['name', 'description', 'input_schema']) {
         expect(await outcomeOf([custom({ [field]: undefined })])).to.equal(`validation_error /tools/0/${field}`);
       }
