@@ -74,7 +74,7 @@ describe('the client and money', () => {
     expect((await service.ended(session)).stop_reason).to.equal('end_turn');
   });
 
-  it('iterates over usage, page by page', async () => {
+  it('the client iterates over usage, page by page', async () => {
     const groups = [];
     for await (const group of client.eachUsage({ group_by: 'metadata.order', limit: 1 })) groups.push(group);
     expect(groups.map(({ group, turns, cost: sum }) => [group, turns, sum])).to.deep.equal([

@@ -71,7 +71,7 @@ describe('retries of the client', () => {
     expect(proxy.requests.at(-1)!.headers['idempotency-key']).to.not.equal(keys[0]);
   });
 
-  it('upload the same bytes again, but a stream only once', async () => {
+  it('retries of the client upload the same bytes again, but a stream only once', async () => {
     proxy.faults.push({ cut: 'before the answer' });
     const { id } = await client.uploadFile({ filename: 'a.txt', content: 'content' });
     expect((await client.listFiles()).items.map((file) => file.id)).to.deep.equal([id]);
@@ -87,7 +87,7 @@ describe('retries of the client', () => {
     expect(proxy.requests).to.have.length(1);
   });
 
-  it('succeed for a deletion whose first response was lost and whose retry gets 404', async () => {
+  it('retries of the client succeed for a deletion whose first response was lost and whose retry gets 404', async () => {
     const { id } = await create();
     proxy.faults.push({ cut: 'before the answer' });
     await client.deleteSession(id);
@@ -118,7 +118,7 @@ describe('retries of the client', () => {
     expect(await nowhere.listModels().catch((thrown: unknown) => thrown)).to.be.instanceOf(ConnectionError);
   });
 
-  it('stop with the signal, its reason thrown', async () => {
+  it('retries of the client stop with the signal, its reason thrown', async () => {
     const leave = new AbortController();
     proxy.faults.push({ answer: { status: 503, headers: { 'X-Should-Retry': 'true', 'Retry-After': '30' } } });
     const waiting = client.listModels({}, { signal: leave.signal }).catch((error: unknown) => error);

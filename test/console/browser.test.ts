@@ -56,7 +56,7 @@ describe('the console in a browser', function () {
   const agentText = (page: Page): Promise<string[]> => page.locator('.agent-text .markdown').allInnerTexts();
 
   describe('signing in', () => {
-    it('the console in a browser: signing in takes the key from the fragment, and removes it from the address', async () => {
+    it('signing in takes the key from the fragment, and removes it from the address', async () => {
       const page = await browser.open();
       await page.getByRole('heading', { name: 'Sessions' }).waitFor();
       expect(page.url()).to.not.contain(system.key);
@@ -64,7 +64,7 @@ describe('the console in a browser', function () {
       await page.getByRole('heading', { name: 'Sessions' }).waitFor();
     });
 
-    it('the console in a browser: signing in asks before the key of a link replaces another one, and keeps the old one unless confirmed', async () => {
+    it('signing in asks before the key of a link replaces another one, and keeps the old one unless confirmed', async () => {
       const page = await browser.open();
       const open = async (): Promise<void> => {
         await page.evaluate(`location.hash = '#key=ask_of-somebody-else'`);
@@ -84,7 +84,7 @@ describe('the console in a browser', function () {
       await page.getByRole('alert').filter({ hasText: 'does not accept this key' }).waitFor();
     });
 
-    it('the console in a browser: signing in takes a typed key, and reports one that the service refuses', async () => {
+    it('signing in takes a typed key, and reports one that the service refuses', async () => {
       const page = await browser.open('/sessions', { key: null });
       const field = page.getByLabel('API key');
       await field.fill('ask_wrong');
@@ -99,7 +99,7 @@ describe('the console in a browser', function () {
   });
 
   describe('a conversation', () => {
-    it('creates a session, sends, and shows text before the turn has ended', async () => {
+    it('the console creates a session, sends, and shows text before the turn has ended', async () => {
       const gate = new Gate();
       system.model.on(
         /^Tell me/,
@@ -130,7 +130,7 @@ describe('the console in a browser', function () {
       await page.getByRole('row', { name: /Complete Stories/ }).waitFor();
     });
 
-    it('the console in a browser: a conversation cancels', async () => {
+    it('a conversation cancels a turn', async () => {
       system.model.on(/^Take your time/, text('Slowly never', { before: { 1: wait(600_000) } }));
       const page = await openSession();
       await send(page, 'Take your time');
@@ -141,7 +141,7 @@ describe('the console in a browser', function () {
       await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
     });
 
-    it('the console in a browser: a conversation shows why a turn failed', async () => {
+    it('a conversation shows why a turn failed', async () => {
       system.model.on(/^Fail/, failure('invalid_request_error', { message: 'That cannot be answered.' }));
       const page = await openSession();
       await send(page, 'Fail');
@@ -150,7 +150,7 @@ describe('the console in a browser', function () {
       await page.locator('.receipt').getByText('That cannot be answered.').waitFor();
     });
 
-    it('the console in a browser: a conversation loses nothing and shows nothing twice over a reload in mid-turn', async () => {
+    it('a conversation loses nothing and shows nothing twice over a reload in mid-turn', async () => {
       const gate = new Gate();
       system.model.on(/^Count/, text('one two three four', { before: { 2: wait(gate) } }));
       const page = await openSession();
@@ -166,7 +166,7 @@ describe('the console in a browser', function () {
       expect(await agentText(page)).to.deep.equal(['one two three four']);
     });
 
-    it('the console in a browser: a conversation goes on after a lost connection', async () => {
+    it('a conversation goes on after a lost connection', async () => {
       const [reached, gate] = [new Gate(), new Gate()];
       const before = { 1: wait(reached), 3: wait(gate) };
       system.model.on(/^Spell/, text('alpha beta gamma delta', { before }));
@@ -187,7 +187,7 @@ describe('the console in a browser', function () {
       expect(await agentText(page)).to.deep.equal(['alpha beta gamma delta']);
     });
 
-    it('the console in a browser: a conversation goes on when the service is killed and started again in mid-turn', async () => {
+    it('a conversation goes on when the service is killed and started again in mid-turn', async () => {
       let calls = 0;
       const gate = new Gate();
       // The first call dies with its worker: its text is replaced by the second one's.
@@ -211,7 +211,7 @@ describe('the console in a browser', function () {
       expect(await page.locator('.user-message').count()).to.equal(1);
     });
 
-    it('the console in a browser: a conversation shows turns that somebody else starts', async () => {
+    it('a conversation shows turns that somebody else starts', async () => {
       system.model.on(/^From elsewhere/, 'Answered');
       const sessionId = await system.session();
       const page = await browser.open(`/sessions/${sessionId}`);
@@ -221,7 +221,7 @@ describe('the console in a browser', function () {
       expect(await agentText(page)).to.deep.equal(['Answered']);
     });
 
-    it('the console in a browser: a conversation renders hostile Markdown as text', async () => {
+    it('a conversation renders hostile Markdown as text', async () => {
       const hostile = [
         '<img src="https://evil.example.com/x.png" onerror="document.title=1"><script>document.title=2</script>',
         '[a](javascript:alert(1)) ![b](https://evil.example.com/y.png) [c](https://example.com/c)',
@@ -247,7 +247,7 @@ describe('the console in a browser', function () {
         .and.contain('<u>');
     });
 
-    it('the console in a browser: a conversation does not move what is read while text streams', async () => {
+    it('a conversation does not move what is read while text streams', async () => {
       const gate = new Gate();
       const paragraphs = 'All work and no play makes Jack a dull boy. '.repeat(120);
       system.model.on(
@@ -268,7 +268,7 @@ describe('the console in a browser', function () {
   });
 
   describe('files, skills and tools', () => {
-    it('attaches an uploaded file, and downloads a delivered one', async () => {
+    it('the console attaches an uploaded file, and downloads a delivered one', async () => {
       const call = toolUse('deliver_file', { filename: 'täst.txt', content: 'Delivered content' });
       system.model.on(/^Deliver/, steps(call, 'Done'));
       const page = await openSession();
@@ -290,7 +290,7 @@ describe('the console in a browser', function () {
       expect(Buffer.concat(chunks).toString()).to.equal('Delivered content');
     });
 
-    it('attaches a file of the project, once', async () => {
+    it('the console attaches a file of the project, once', async () => {
       system.model.on(/^Read it/, 'Read');
       const page = await browser.open('/files');
       const file = { name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('The plan') };
@@ -307,7 +307,7 @@ describe('the console in a browser', function () {
       await page.locator('.user-message').getByRole('button', { name: 'Download plan.txt' }).waitFor();
     });
 
-    it('uploads, lists and deletes files', async () => {
+    it('the console uploads, lists and deletes files', async () => {
       const page = await browser.open('/files');
       const buffer = Buffer.alloc(3_000_000, 'x');
       await page.getByLabel('Upload a file').setInputFiles({ name: 'big.bin', mimeType: 'text/plain', buffer });
@@ -318,7 +318,7 @@ describe('the console in a browser', function () {
       await row.waitFor({ state: 'detached' });
     });
 
-    it('the console in a browser: files, skills and tools uploads a skill, shows why another one is refused, and selects one for a message', async () => {
+    it('the console uploads a skill, shows why another one is refused, and selects one for a message', async () => {
       const page = await browser.open('/skills');
       const upload = (content: string): Promise<void> =>
         page.getByLabel('Upload a skill').setInputFiles({
@@ -342,7 +342,7 @@ describe('the console in a browser', function () {
       await page.locator('.user-message').getByText('skill haiku').waitFor();
     });
 
-    it('registers an MCP server with the reason when it fails, probes it, and shows its calls as cards', async () => {
+    it('the console registers an MCP server with the reason when it fails, probes it, and shows its calls as cards', async () => {
       const page = await browser.open('/mcp-servers/new');
       await page.getByLabel('Name').fill('weather');
       await page.getByLabel('Address').fill('http://127.0.0.1:9/mcp');
@@ -440,7 +440,7 @@ describe('the console in a browser', function () {
       await system.mcp.restart();
     });
 
-    it('registers a server with OAuth, and follows its authorization', async () => {
+    it('the console registers a server with OAuth, and follows its authorization', async () => {
       const page = await browser.open('/mcp-servers/new');
       await page.getByLabel('Name').fill('archive');
       await page.getByLabel('Address').fill(guarded.mcp.url);
@@ -458,7 +458,7 @@ describe('the console in a browser', function () {
   });
 
   describe('a person in the loop', () => {
-    it('allows, denies with a reason, and gives the result of a custom tool', async () => {
+    it('the console allows, denies with a reason, and gives the result of a custom tool', async () => {
       const forecast = toolUse('mcp__weather__forecast', { city: 'Bern' });
       const calls = [forecast, toolUse('mcp__weather__broken', {}), toolUse('look_up_order', { number: '4711' })];
       system.model.on(/^Where is my order/, steps(message(calls), 'It is on its way.'));
@@ -506,7 +506,7 @@ describe('the console in a browser', function () {
   });
 
   describe('schedules', () => {
-    it('the console in a browser: schedules shows the next runs while typing, creates a schedule, runs it and links to the session', async () => {
+    it('the form of schedules shows the next runs while typing, creates a schedule, runs it and links to the session', async () => {
       system.model.on(/^Which orders/, 'None is late.');
       const page = await browser.open('/schedules');
       await page.getByRole('link', { name: 'New schedule' }).click();
@@ -554,7 +554,7 @@ describe('the console in a browser', function () {
       await page.getByText('There are no schedules yet').waitFor();
     });
 
-    it('the console in a browser: schedules sends once into a session, waits for its open turn, and can be changed', async () => {
+    it('a schedule made in the console sends once into a session, waits for its open turn, and can be changed', async () => {
       const gate = new Gate();
       system.model.on(/^Take long/, () => gate.opened.then(() => 'Taken.'));
       system.model.on(/^Then this/, 'Done.');
@@ -605,7 +605,7 @@ describe('the console in a browser', function () {
   });
 
   describe('usage', () => {
-    it('the console in a browser: usage shows what a turn, a session and the project cost, by day, model and session', async () => {
+    it('the usage view shows what a turn, a session and the project cost, by day, model and session', async () => {
       system.model.on(/^What does/, 'It costs little.');
       const page = await openSession({ metadata: { title: 'Costs' } });
       await send(page, 'What does it cost?');
@@ -631,7 +631,7 @@ describe('the console in a browser', function () {
   });
 
   describe('webhooks', () => {
-    it('the console in a browser: webhooks shows the secret once, sends a test, and sends a failed delivery again', async () => {
+    it('the view of webhooks shows the secret once, sends a test, and sends a failed delivery again', async () => {
       const page = await browser.open('/webhooks/new');
       await page.getByLabel('Address').fill(receiver.url);
       await page.getByLabel('Description').fill('Tickets');
@@ -686,7 +686,7 @@ describe('the console in a browser', function () {
     };
 
     for (const colorScheme of ['light', 'dark'] as const) {
-      it(`the console in a browser for everyone has no serious findings of axe-core, ${colorScheme}`, async () => {
+      it(`the console has no serious findings of axe-core, ${colorScheme}`, async () => {
         const found: string[] = [];
         const signIn = await browser.open('/sessions', { colorScheme, key: null });
         found.push(...(await accessibilityFindings(signIn)));
@@ -707,7 +707,7 @@ describe('the console in a browser', function () {
       });
     }
 
-    it('the console in a browser for everyone fits a phone', async () => {
+    it('the console fits a phone', async () => {
       const page = await browser.open('/sessions', { viewport: PHONE });
       for (const path of await views()) {
         await page.goto(page.url().replace(/#.*/, `#${path}`));
@@ -716,7 +716,7 @@ describe('the console in a browser', function () {
       }
     });
 
-    it('works with the keyboard alone', async () => {
+    it('the console works with the keyboard alone', async () => {
       system.model.on(/^By keyboard/, 'Heard');
       const page = await browser.open('/sessions');
       const focused = (): Promise<unknown> => page.evaluate('document.activeElement.textContent.trim()');
@@ -753,7 +753,7 @@ describe('the console in a browser', function () {
   describe('pictures', () => {
     const folder = process.env.CONSOLE_PICTURES ?? tmpdir();
     for (const colorScheme of ['light', 'dark'] as const) {
-      it(`the console in a browser: pictures of a conversation, ${colorScheme}`, async () => {
+      it(`pictures of a conversation, ${colorScheme}`, async () => {
         const gate = new Gate();
         const report = toolUse('deliver_file', { filename: 'orders.csv', content: 'order,state\n4711,shipped\n' });
         system.model.on(/^Which orders/, steps(message([thinking(PICTURE_THOUGHT), report]), PICTURE_TEXT));

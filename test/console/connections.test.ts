@@ -49,7 +49,7 @@ describe('connections of users in the console', function () {
     return page;
   };
 
-  it('connect the user of a call that waits, by OAuth, in the conversation', async () => {
+  it('the console connects the user of a call that waits, by OAuth, in the conversation', async () => {
     const page = await open(`/sessions/${await start(archive, 'search', 'jane@example.com')}`);
     await page.getByRole('link', { name: 'jane@example.com', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Connect jane@example.com' }).click();
@@ -82,14 +82,14 @@ describe('connections of users in the console', function () {
     await ended(page);
   });
 
-  it('decline for a user who does not want to', async () => {
+  it('the console declines for a user who does not want to connect', async () => {
     const page = await open(`/sessions/${await start(tokens, 'whoami', 'lea')}`);
     await page.getByRole('button', { name: 'Decline' }).click();
     await page.getByText('Denied by a person').waitFor({ state: 'attached' });
     await ended(page);
   });
 
-  it('list, connect again and delete', async () => {
+  it('the console lists connections of users, connects again and deletes', async () => {
     for (const user of ['ada', 'bob']) {
       await client.putCredential({ mcp_server_id: tokens.id, user, auth: { type: 'BEARER', token: 'secret-of-it' } });
     }

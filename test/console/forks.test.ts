@@ -67,7 +67,7 @@ describe('forks in the console', function () {
     expect(await answers(page)).to.deep.equal(['The first answer']);
   });
 
-  it('copy all up to a turn, and send nothing', async () => {
+  it('forks in the console copy all up to a turn, and send nothing', async () => {
     const { page, sessionId, turnIds } = await openTold();
     await turnOf(page, 'First question').getByRole('button', { name: 'Fork from here' }).click();
     await dialog(page).getByRole('button', { name: 'Fork', exact: true }).click();
@@ -92,7 +92,7 @@ describe('forks in the console', function () {
     expect(calls).to.equal(3);
   });
 
-  it('edit a message while its turn is open', async () => {
+  it('forks in the console edit a message while its turn is open', async () => {
     system.model.on(/^Wait/, steps(toolUse('ask', {}), 'Done'));
     system.model.on(/^Do not wait/, 'At once');
     const sessionId = await system.session({

@@ -7,7 +7,7 @@ describe('the console by the keyboard alone', function () {
   this.timeout(180_000);
   const { system, browser } = useConsole();
 
-  it('registers the shop, starts an order, decides about the refund, answers for the customer and takes the receipt', async () => {
+  it('a person with the keyboard alone registers the shop, starts an order, decides about the refund, answers for the customer and takes the receipt', async () => {
     const refunds: unknown[] = [];
     system.mcp.options.tools = [
       { name: 'find_order', description: 'Finds an order.', run: () => '{"order":"B-22","paid":900}' },

@@ -129,7 +129,7 @@ describe('money in the console', function () {
     await inspectSizes(page, 'fallback');
   });
 
-  it('sum up by day, model, session and a key of the metadata', async () => {
+  it('the usage view sums up by day, model, session and a key of the metadata', async () => {
     const key = await system.newKey('usage');
     system.model.on(/^Cost/, message([text('done')], tokens(250)));
     for (const metadata of [{ team: 'ops' }, { team: 'sales' }, {}]) {

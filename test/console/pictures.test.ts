@@ -160,7 +160,7 @@ describe('the views of the console', function () {
       ['phone', { ...PHONE, width: 390 }],
       ['desktop', DESKTOP],
     ] as const) {
-      it(`fit the window and have no serious findings of axe-core, ${colorScheme}, ${size}`, async () => {
+      it(`the views of the console fit the window and have no serious findings of axe-core, ${colorScheme}, ${size}`, async () => {
         const page = await browser.open('/sessions', { colorScheme, viewport, reducedMotion: 'reduce' });
         const found: string[] = [];
         const only = process.env.ONLY_VIEWS?.split(',');

@@ -53,7 +53,7 @@ describe('talking to a session in the console', function () {
     expect(await waiting(page).count()).to.equal(0);
   });
 
-  it('continues a turn that was cancelled, or releases what is held', async () => {
+  it('talking to a session in the console continues a turn that was cancelled, or releases what is held', async () => {
     system.model.on(/^Slowly/, text('Half never', { before: { 1: wait(600_000) } }));
     const sessionId = await system.session();
     const page = await browser.open(`/sessions/${sessionId}`, { viewport: PHONE });
@@ -89,7 +89,7 @@ describe('talking to a session in the console', function () {
     gate.open();
   });
 
-  it('shows that the model is away, and when it is called again', async () => {
+  it('talking to a session in the console shows that the model is away, and when it is called again', async () => {
     let calls = 0;
     system.model.on(/^Patience/, () =>
       calls++ === 0 ? failure('overloaded_error', { headers: { 'retry-after-ms': '4000' } }) : text('At last.'),

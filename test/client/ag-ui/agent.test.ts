@@ -94,7 +94,7 @@ describe('an agent of AG-UI', function () {
     expect(agent.messages.filter(({ role }) => role === 'tool')).to.have.length(2);
   });
 
-  it('connects to a turn that waits, and denies what is cancelled', async () => {
+  it('an agent of AG-UI connects to a turn that waits, and denies what is cancelled', async () => {
     service.model.on(/Go/, steps(message([text('First.'), use('mcp__mail__send', 'toolu_1')]), 'Not sent.'));
     const id = await session();
     await service.send(id, 'Go');
@@ -128,7 +128,7 @@ describe('an agent of AG-UI', function () {
     await expectSameAfterReload(two);
   });
 
-  it('shows in a late tab what happened when its answer is for a call that another one has closed', async () => {
+  it('an agent of AG-UI shows in a late tab what happened when its answer is for a call that another one has closed', async () => {
     service.model.on(/Go/, steps(message([use('mcp__mail__send', 'toolu_1')]), 'Not sent.'));
     const one = agentOf(await session());
     say(one, 'Go');
@@ -144,7 +144,7 @@ describe('an agent of AG-UI', function () {
     await expectSameAfterReload(one);
   });
 
-  it('forgets what a model call showed that is made again', async () => {
+  it('an agent of AG-UI forgets what a model call showed that is made again', async () => {
     service.model.reply([text('Wrong begin'), cut()], 'Right.');
     const agent = agentOf(await session());
     say(agent, 'Go');

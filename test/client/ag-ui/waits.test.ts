@@ -74,7 +74,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     });
   }
 
-  it('tells that a call needs an account, and goes on in the same run when the user has one', async () => {
+  it('an agent of AG-UI tells that a call needs an account, and goes on in the same run when the user has one', async () => {
     service.model.on(/Go/, steps([use('mcp__notes__send')], 'Sent.'));
     const agent = agentOf(await session());
     say(agent, 'Go');
@@ -91,7 +91,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     await service.api('DELETE', '/v1/credentials?user=ada');
   });
 
-  it('tells that the budget is used up, and goes on in the same run when it is raised', async () => {
+  it('an agent of AG-UI tells that the budget is used up, and goes on in the same run when it is raised', async () => {
     service.model.on(
       /Spend/,
       steps(message([toolUse('list_files')], tokens(300)), message([text('Done.')], tokens(2))),
@@ -173,7 +173,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     gate.open();
   });
 
-  it('ends with the error of the turn and its type', async () => {
+  it('an agent of AG-UI ends with the error of the turn and its type', async () => {
     service.model.on(/Go/, failure('invalid_request_error'));
     const agent = agentOf(await session());
     say(agent, 'Go');
@@ -182,7 +182,7 @@ describe('an agent of AG-UI whose turn waits or ends', function () {
     expect(events.at(-1)).to.include({ type: EventType.RUN_ERROR, code: error.type, message: error.message });
   });
 
-  it('ends with an error of the service and its type', async () => {
+  it('an agent of AG-UI ends with an error of the service and its type', async () => {
     const agent = agentOf('ses_none');
     say(agent, 'Go');
     expect((await runOf(agent)).at(-1)).to.include({ type: EventType.RUN_ERROR, code: 'session_not_found' });

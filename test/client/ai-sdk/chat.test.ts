@@ -146,7 +146,7 @@ describe('a chat of the AI SDK', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('denies with a reason', async () => {
+  it('a chat of the AI SDK denies with a reason', async () => {
     service.model.on(/Go/, steps(message([use('mcp__mail__send', 'toolu_1')]), 'Not sent.'));
     const id = await session();
     const page = await openChat(service, id, autoSend);
@@ -299,7 +299,7 @@ describe('a chat of the AI SDK', function () {
     expect(shownParts(page.chat.messages.at(-1)!)).to.deep.equal(before);
   });
 
-  it('stops: the turn is cancelled, and the next message can be sent at once', async () => {
+  it('a chat of the AI SDK stops: the turn is cancelled, and the next message can be sent at once', async () => {
     const gate = service.model.gate();
     service.model.reply([text('Begun.'), wait(gate)]);
     const id = await session();
@@ -432,7 +432,7 @@ describe('a chat of the AI SDK', function () {
     expect(await page.transport.reconnectToStream({ chatId: id })).to.equal(null);
   });
 
-  it('regenerates and edits in a fork, if the page allows it', async () => {
+  it('a chat of the AI SDK regenerates and edits in a fork, if the page allows it', async () => {
     service.model.on(/One/, 'Answer.');
     const id = await session();
     const refused = await openChat(service, id);
@@ -457,7 +457,7 @@ describe('a chat of the AI SDK', function () {
     expect(new Set(forks).size).to.equal(3);
   });
 
-  it('works with a session token, which may not fork', async () => {
+  it('a chat of the AI SDK works with a session token, which may not fork', async () => {
     service.model.on(/Hi/, 'Hello.');
     const id = await session();
     const page = await openChat(service, id, { apiKey: await newToken(service, id), transport: { onFork: () => {} } });

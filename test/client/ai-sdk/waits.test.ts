@@ -61,7 +61,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('shows that a call needs an account, and goes on when the user has one', async () => {
+  it('a chat of the AI SDK shows that a call needs an account, and goes on when the user has one', async () => {
     service.model.on(/Go/, steps([use('mcp__notes__send')], 'Sent.'));
     const id = await session();
     const page = await openChat(service, id);
@@ -77,7 +77,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('shows that a person does not want to connect the account', async () => {
+  it('a chat of the AI SDK shows that a person does not want to connect the account', async () => {
     service.model.on(/Go/, steps([use('mcp__notes__send')], 'Not sent.'));
     const id = await session();
     const page = await openChat(service, id);
@@ -89,7 +89,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     await expectSameAfterReload(page, id);
   });
 
-  it('shows that the budget is used up, and goes on when it is raised', async () => {
+  it('a chat of the AI SDK shows that the budget is used up, and goes on when it is raised', async () => {
     service.model.on(
       /Spend/,
       steps(message([toolUse('list_files')], tokens(300)), message([text('Done.')], tokens(2))),
@@ -131,7 +131,7 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
     expect((end as { messageMetadata: object }).messageMetadata).to.have.keys('turnId', 'stopReason', 'usage');
   });
 
-  it('ends with `other` when a turn has reached its budget', async () => {
+  it('a chat of the AI SDK ends with `other` when a turn has reached its budget', async () => {
     service.model.on(/Spend/, steps(message([toolUse('list_files')], tokens(600))));
     const id = await session({ budget: budget('0.5', 'stop'), thinking_enabled: false });
     await service.run(id, 'Spend');
