@@ -65,21 +65,21 @@ describe('a process dies in the middle', () => {
     const resultOf = async (name: string): Promise<StoredEvent> =>
       (await system.history(buying.get(name)!.sessionId)).find((event) => event.type === 'agent.tool_result');
 
-    it('a process dies in the middle: the worker while the model streams: one full message, the cut one under an id of its own', async () => {
+    it('the worker dies while the model streams: one full message, the cut one under an id of its own', async () => {
       const messages = (await system.history(streaming.sessionId)).filter((event) => event.type === 'agent.message');
       expect(messages.map((event) => event.content as string)).to.deep.equal(['one two three four']);
       const deltas = seen.filter(({ event }) => event === 'agent.message.delta');
       expect(new Set(deltas.map(({ data }) => data.message_id as string)).size).to.equal(2);
     });
 
-    it('a process dies in the middle: the worker while a tool runs: it is not called again, and its outcome is unknown', async () => {
+    it('the worker dies while a tool runs: it is not called again, and its outcome is unknown', async () => {
       expect(callsOf('buy')).to.equal(1);
       const result = await resultOf('buy');
       expect(result.is_error).to.equal(true);
       expect(result.content).to.match(/outcome .* is unknown/);
     });
 
-    it('a process dies in the middle: the worker while a tool runs that may be repeated: it is called again', async () => {
+    it('the worker dies while a tool runs that may be repeated: it is called again', async () => {
       expect(await resultOf('reserve')).to.include({ is_error: false, content: 'bought' });
       expect(callsOf('reserve')).to.equal(2);
     });

@@ -94,7 +94,7 @@ describe('credentials of users while everything is killed', () => {
     'the user is erased': (user) => system.insist('DELETE', `/v1/credentials?user=${user}`),
   };
 
-  it(`${KILLS} at random: no call is made as another user, none twice, and none is lost`, async function () {
+  it(`with ${KILLS} kills at random no call is made as another user, none twice, and none is lost`, async function () {
     this.timeout(KILLS * KILL_MS + 5 * SETTLE_MS);
     // The first authorization lists the tools of its server.
     for (const user of USERS) await Promise.all([connect(user), authorize(user)]);

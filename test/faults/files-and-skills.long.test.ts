@@ -189,14 +189,14 @@ describe('a turn with a skill, an attachment and a delivered file', () => {
     });
 
     TOOLS.forEach((tool, index) => {
-      it(`a turn with a skill, an attachment and a delivered file whose worker is killed after ${tool}: another worker goes on with the next step`, async () => {
+      it(`a turn whose worker is killed after ${tool}: another worker goes on with the next step`, async () => {
         await judge(stopped[index]!);
         const asked = stopped[index]!.requested.map((requests) => requests.length);
         expect(asked).to.deep.equal([0, 1, 2, 3, 4].map((step) => (step === index + 1 ? 2 : 1)));
       });
     });
 
-    it('within deliver_file, between the object and its row: one of each', async () => {
+    it('a worker killed within deliver_file, between the object and its row, leaves one of each', async () => {
       await judge(within);
       expect(within.requested.map((requests) => requests.length)).to.deep.equal([1, 1, 1, 1, 1]);
       await expectObjectsOfRows();

@@ -54,7 +54,7 @@ class Follower {
 describe('streams of sessions while API processes and workers are killed', () => {
   const system = useFaultSystem({ apis: 2, workers: 2 });
 
-  it(`${KILLS} at random: they show what the history has, each event once, in order`, async function () {
+  it(`streams of sessions, with ${KILLS} kills at random, show what the history has, each event once, in order`, async function () {
     this.timeout(KILLS * KILL_MS + 3 * SETTLE_MS);
     answerSlowly(system, 20);
     const talkers = await Promise.all(Array.from({ length: TALKERS }, () => Talker.begin(system)));

@@ -58,7 +58,7 @@ describe('operators', () => {
     expect(textOfHistory(await fetchHistory(client, turnId))).not.to.include(CONTENT);
   });
 
-  it('pause an activity and let it go on: nothing twice', async () => {
+  it('operators pause an activity and let it run again: nothing happens twice', async () => {
     const { sessionId, turnId, gate } = await waiting();
     const request = { namespace: 'default', execution: { workflowId: turnId }, identity: 'test', type: 'callModel' };
     await client.workflowService.pauseActivity(request);
@@ -76,7 +76,7 @@ describe('operators', () => {
     expect(types).to.deep.equal(EACH_ONCE);
   });
 
-  it('reset an activity: nothing twice', async () => {
+  it('operators reset an activity: nothing happens twice', async () => {
     const { sessionId, turnId, gate } = await waiting();
     const request = { namespace: 'default', execution: { workflowId: turnId }, identity: 'test', type: 'callModel' };
     await client.workflowService.resetActivity(request);

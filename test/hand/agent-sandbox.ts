@@ -27,7 +27,7 @@ describe('the worker’s account on a real API server', () => {
     ({ remove }) => remove(),
   );
 
-  it('has the rights that a worker needs, and no others', async () => {
+  it('the worker’s account has the rights that a worker needs, and no others', async () => {
     expect(await cluster.provider.check()).to.equal(null);
     const status = async (path: string, init: RequestInit = {}): Promise<number> => {
       const headers = { authorization: `Bearer ${WORKER_TOKEN}`, 'content-type': 'application/json' };
@@ -41,7 +41,7 @@ describe('the worker’s account on a real API server', () => {
     expect(await status(claims)).to.equal(403);
   });
 
-  it('makes claims that the definitions accept, renews them, and deletes them', async () => {
+  it('the worker’s account makes claims that the definitions accept, renews them, and deletes them', async () => {
     const mine = new TestWorkspace(cluster, 'ses_real');
     await mine.bash('echo kept > a');
     expect((await mine.bash('cat a')).output).to.equal('kept\n');
@@ -53,7 +53,7 @@ describe('the worker’s account on a real API server', () => {
     await eventually('the claim is gone', async () => (await read()).metadata.name === undefined);
   });
 
-  it('gets an error of the sandbox while no controller binds', async () => {
+  it('the worker’s account gets an error of the sandbox while no controller binds', async () => {
     cluster.controller.isAway = true;
     const opened = cluster.provider.open(
       { sessionId: 'ses_away', base: EMPTY_MANIFEST, mounts: [] },

@@ -103,13 +103,13 @@ describe('two API and two worker processes', function () {
     expect(value, expression).to.equal(wanted);
   }
 
-  it('pass every check of doctor', async () => {
+  it('two API and two worker processes pass every check of doctor', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [DOCTOR], { env: system.apis[0]!.env });
     console.log(stdout.replaceAll(/^/gm, '      '));
     expect(stdout).to.contain('Everything answers.');
   });
 
-  it('count each turn once, over all of them', async () => {
+  it('two API and two worker processes count each turn once, over all of them', async () => {
     await client.registerMcpServer({ name: 'shop', url: system.mcp.url });
     const results = await load(TURNS);
     expect(results.map(({ status }) => status)).to.deep.equal(results.map(() => 'completed'));
@@ -123,7 +123,7 @@ describe('two API and two worker processes', function () {
     await becomes('max(turns_open)', 0);
   });
 
-  it('have every alert rule evaluated, and none fires', async () => {
+  it('two API and two worker processes have every alert rule evaluated, and none fires', async () => {
     type Rule = { name: string; health: string; state: string };
     const { data } = (await (await fetch(`${prometheusUrl}/api/v1/rules`)).json()) as {
       data: { groups: { rules: Rule[] }[] };
@@ -133,7 +133,7 @@ describe('two API and two worker processes', function () {
     expect(rules.filter(({ health, state }) => health !== 'ok' || state !== 'inactive')).to.deep.equal([]);
   });
 
-  it('lose nothing in a rolling restart under load', async () => {
+  it('two API and two worker processes lose nothing in a rolling restart under load', async () => {
     const under = load(TURNS);
     for (const each of [system.apis[0]!, system.workers[0]!, system.apis[1]!, system.workers[1]!]) {
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -152,7 +152,7 @@ describe('two API and two worker processes', function () {
     await becomes('sum(up)', 4);
   });
 
-  it('export one trace of a turn over the processes', async () => {
+  it('two API and two worker processes export one trace of a turn over the processes', async () => {
     const [result] = await load(1);
     const [row] = await system.db.query<{ trace: string }[]>('SELECT trace FROM turns WHERE id = $1', [result!.turnId]);
     const traceId = row!.trace.split('-')[1]!;

@@ -58,7 +58,7 @@ describe('frames of the console', function () {
       }
     })()`);
 
-  it(`hold with ${SESSIONS} sessions in the table`, async () => {
+  it(`frames of the console hold with ${SESSIONS} sessions in the table`, async () => {
     const [project]: { id: string }[] = await system.db.query(`SELECT id FROM projects WHERE name = 'demo'`);
     await insertSessions(system.db, project!.id, SESSIONS);
     const page = await browser.open('/sessions', { viewport: DESKTOP });
@@ -79,7 +79,7 @@ describe('frames of the console', function () {
     expect(longest).to.be.at.most(MAX_FRAME_MS);
   });
 
-  it('hold with a turn of 1,000 events, while it streams', async () => {
+  it('frames of the console hold with a turn of 1,000 events, while it streams', async () => {
     const gate = new Gate();
     const calls = Array.from({ length: STEPS }, (_, step) =>
       message(

@@ -80,13 +80,13 @@ logfile = ${join(dir, 'pgbouncer.log')}
     rmSync(dir, { recursive: true });
   });
 
-  it('runs turns with tools and streams, each once', async () => {
+  it('the service behind a pooler runs turns with tools and streams, each once', async () => {
     const startLoad = await prepareLoad(system);
     const load = await startLoad(TURNS, { words: 10, everyMs: 30 });
     await load.verify();
   });
 
-  it('shares a few connections to Postgres', async () => {
+  it('the service behind a pooler shares a few connections to Postgres', async () => {
     const { rows: pools } = await admin.query<{
       database: string;
       cl_active: string;

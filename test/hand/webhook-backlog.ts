@@ -56,7 +56,7 @@ describe(`beside ${BACKLOG} deliveries of another project`, function () {
     ['204', undefined],
     ['200 with a short body', 'ok'],
   ] as const) {
-    it(`that one worker sends alone, answered by ${what}`, async () => {
+    it(`deliveries beside a backlog that one worker sends alone, answered by ${what}`, async () => {
       busy.answer = (res) => void res.writeHead(body === undefined ? 204 : 200).end(body);
       const [before, connections] = [busy.received.length, busy.connections];
       await new Promise((resolve) => setTimeout(resolve, DRAIN_MS));
@@ -66,9 +66,9 @@ describe(`beside ${BACKLOG} deliveries of another project`, function () {
     });
   }
 
-  it('whose receiver answers', () => measure('receiver answers'));
+  it('deliveries beside a backlog whose receiver answers', () => measure('receiver answers'));
 
-  it('whose receiver hangs', async () => {
+  it('deliveries beside a backlog whose receiver hangs', async () => {
     busy.answer = () => undefined;
     await measure('receiver hangs');
   });

@@ -73,18 +73,18 @@ describe(`beside ${FAILED} failed deliveries that another project sends again`, 
     console.log(`      retry-failed of all: ${((performance.now() - began) / 1000).toFixed(1)} s`);
   }
 
-  it('whose receiver answers', async () => {
+  it('deliveries beside failed ones whose receiver answers', async () => {
     await retryAll();
     await measure('receiver answers');
   });
 
-  it('whose receiver hangs', async () => {
+  it('deliveries beside failed ones whose receiver hangs', async () => {
     busy.answer = () => undefined;
     await retryAll();
     await measure('receiver hangs');
   });
 
-  it('that are all due at once, as scheduled retries after an outage', async () => {
+  it('deliveries beside failed ones that are all due at once, as scheduled retries after an outage', async () => {
     busy.answer = (res) => void res.writeHead(204).end();
     await retryAll();
     await service.db.query(

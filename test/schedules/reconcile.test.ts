@@ -118,7 +118,7 @@ describe('Temporal’s schedules follow the tables', () => {
     });
   });
 
-  it('leaving those of another installation alone', async () => {
+  it('Temporal’s schedules follow the tables and leave those of another installation alone', async () => {
     const schedules = createTurnSchedules(temporal, {
       taskQueue: service.config.taskQueue,
       catchupSeconds: 600,

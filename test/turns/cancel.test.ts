@@ -121,7 +121,7 @@ describe('cancel', () => {
     ]);
   });
 
-  it('aborts a call that the model has not answered at all', async () => {
+  it('cancel aborts a call that the model has not answered at all', async () => {
     service.model.reply([wait(600_000), text('never')]);
     const sessionId = await service.session();
     await service.send(sessionId, 'Hang');
@@ -187,7 +187,7 @@ describe('cancel', () => {
     expect((await temporal.workflow.getHandle(turnId).describe()).status.name).to.equal('CANCELLED');
   });
 
-  it('terminated from Temporal: the turn fails as terminated', async () => {
+  it('a turn that is terminated from Temporal fails as terminated', async () => {
     const { sessionId, turnId, request } = await streaming();
     // What the model reported is stored with the first batch of deltas.
     await eventually('the usage', async () => {

@@ -17,7 +17,7 @@ describe('how a turn goes and ends', () => {
   // oxlint-disable-next-line typescript/no-explicit-any -- events of many types
   const typesOf = (events: any[]): string[] => events.map(({ type }) => type as string);
 
-  it('completes with usage, details, timing and stop_reason', async () => {
+  it('a turn completes with usage, details, timing and stop_reason', async () => {
     const usage = { input_tokens: 7, cache_read_input_tokens: 20, cache_creation_input_tokens: 100, output_tokens: 5 };
     service.model.reply(message(text('Hello'), { usage }));
     const { end } = await run();

@@ -52,7 +52,7 @@ describe('long integers in a turn', () => {
       ],
     });
 
-  it('reach the person, the server, the client and the model digit by digit', async () => {
+  it('long integers in a turn reach the person, the server, the client and the model digit by digit', async () => {
     const { calls, id, tool } = await register();
     const sessionId = await askingSession(id);
     service.model.on(/Find/, steps([toolUse(tool, `{"id": ${ID}, "note": "${ID}"}`, { id: 'toolu_1' })], 'Found.'));
@@ -78,7 +78,7 @@ describe('long integers in a turn', () => {
     expect(JSON.stringify(result)).to.include(`{\\"id\\":${LONGER}}`);
   });
 
-  it('reach the client that runs a tool, and the error of an operation that has to wait', async () => {
+  it('long integers in a turn reach the client that runs a tool, and the error of an operation that has to wait', async () => {
     const sessionId = await service.session({ thinking_enabled: false, tools: [customTool('look_up')] });
     service.model.on(/Look/, steps([toolUse('look_up', `{"id":${ID}}`, { id: 'toolu_1' })], 'Done.'));
     await service.send(sessionId, 'Look it up');

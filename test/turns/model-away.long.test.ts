@@ -131,11 +131,11 @@ describe('a turn whose model is away', () => {
     expect(stream.frames.at(-1)!.event).to.equal('turn.cancelled');
   });
 
-  describe('shows it', () => {
+  describe('notices', () => {
     const patient = useTurnService({ own: 'it starts a second worker', config: { modelRetrySeconds: 600 } });
     afterEach(() => patient.model.reset());
 
-    it('a turn whose model is away shows it to those who connect meanwhile by the newest notice alone, from any process', async () => {
+    it('a turn whose model is away shows that to those who connect meanwhile by the newest notice alone, from any process', async () => {
       patient.model.reply(busyFor(1), busyFor(1), busyFor(500_000));
       const { sessionId, stream } = await begin(patient);
       const newest = await untilAttempt(stream, 3);
@@ -156,7 +156,7 @@ describe('a turn whose model is away', () => {
       expect(retries(stream).map(({ data }) => data.attempt as number)).to.deep.equal([1, 2, 3]);
     });
 
-    it('a turn whose model is away shows it with attempts that go on when another worker takes over', async () => {
+    it('a turn whose model is away shows that with attempts that go on when another worker takes over', async () => {
       const [first] = patient.workers;
       patient.model.reply(busyFor(1), busyFor(3000));
       const { stream } = await begin(patient);
@@ -169,7 +169,7 @@ describe('a turn whose model is away', () => {
       expect(retries(stream).map(({ data }) => data.attempt as number)).to.deep.equal([1, 2, 3]);
     });
 
-    it('a turn whose model is away shows it to users of the client, which passes notices on', async () => {
+    it('a turn whose model is away shows that to users of the client, which passes notices on', async () => {
       patient.model.reply(busyFor(1), 'Here I am.');
       const client = new AgentSessionClient({ baseUrl: patient.url, apiKey: patient.key });
       const sessionId = await patient.session();

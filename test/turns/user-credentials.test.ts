@@ -398,7 +398,7 @@ describe('the credential of a user', () => {
 });
 
 describe('a call that nobody authorizes', () => {
-  it('ends in time with a result that says so', async () => {
+  it('a call that nobody authorizes ends in time with a result that says so', async () => {
     const server = await startTokenServer();
     const service = await startTurnService({
       config: { mcpAllowedHosts: [server.mcp.host], actionTimeoutSeconds: 1 },

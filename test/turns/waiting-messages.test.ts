@@ -88,7 +88,7 @@ describe('messages that wait', () => {
     expect(await messages(sessionId)).to.have.length(1);
   });
 
-  it('steer with files, which the model sees', async () => {
+  it('messages that wait steer with files, which the model sees', async () => {
     const { sessionId, turnId, gate } = await streaming(service, { then: [toolUse('list_files')] });
     const file = await fileWith('name,count\npears,4\n');
     const { status, body } = await post(sessionId, { when_running: 'steer', files: [file.id] });
@@ -103,7 +103,7 @@ describe('messages that wait', () => {
     expect(toldLast()).to.include('pears,4');
   });
 
-  it('steer a turn that waits for a person, and wait with it', async () => {
+  it('messages that wait steer a turn that waits for a person, and wait with it', async () => {
     const { body: server } = await service.api('POST', '/v1/mcp-servers', { name: 'mail', url: mcp.url });
     service.model.on(/Go/, steps(message([toolUse('mcp__mail__send', {}, { id: 'toolu_1' })]), 'Done.'));
     const sessionId = await service.session({
@@ -132,7 +132,7 @@ describe('messages that wait', () => {
     expect(toldLast()).to.match(/tool_result.*sent.*More/);
   });
 
-  it('steer a turn before its first model call: they are delivered at step 1', async () => {
+  it('messages that wait steer a turn before its first model call: they are delivered at step 1', async () => {
     const late = await startTurnService({ workers: 0 });
     try {
       const sessionId = await late.session();

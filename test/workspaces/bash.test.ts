@@ -21,7 +21,7 @@ describe('a session with a workspace', () => {
     model: { max_output_tokens: 64_000, price: PRICE },
   });
 
-  it('begins empty, and has a version for each call that changed its tree', async () => {
+  it('a session with a workspace begins empty, and has a version for each call that changed its tree', async () => {
     const id = await session();
     const workspace = async () => (await service.api('GET', `/v1/sessions/${id}`)).body.workspace;
     expect(await workspace()).to.deep.equal({ version: 0, size_bytes: 0, file_count: 0, updated_at: null });
@@ -36,7 +36,7 @@ describe('a session with a workspace', () => {
     expect((await service.api('GET', `/v1/sessions/${await service.session()}`)).body.workspace).to.equal(null);
   });
 
-  it('keeps files and the working directory from call to call and turn to turn, and nothing else', async () => {
+  it('a session with a workspace keeps files and the working directory from call to call and turn to turn, and nothing else', async () => {
     const id = await session();
     await calls(id, [
       ['bash', { command: 'mkdir sub && cd sub && export X=1 && f() { :; } && echo one > a.txt' }],
@@ -49,7 +49,7 @@ describe('a session with a workspace', () => {
     expect((await bash(id, 'pwd')).content).to.equal('/tmp\n');
   });
 
-  it('is stopped at its timeout, and keeps what was written until then', async () => {
+  it('a session with a workspace is stopped at its timeout, and keeps what was written until then', async () => {
     const id = await session();
     const result = await bash(id, 'echo part > a; echo said; sleep 60', { timeout_ms: 700 });
     expect(result).to.include({ content: 'said\n[stopped: timeout]', is_error: true });
@@ -57,14 +57,14 @@ describe('a session with a workspace', () => {
     expect((await bash(id, 'cat a')).content).to.equal('part\n');
   });
 
-  it('shows a command’s text without escape sequences and bytes that are no text', async () => {
+  it('a session with a workspace shows a command’s text without escape sequences and bytes that are no text', async () => {
     const id = await session();
     const result = await bash(id, String.raw`printf '\033[31mred\033[0m\r\nx\ry\n\a\x00\xff\t|\033]0;title\007end'`);
     expect(result.content).to.equal('red\nx\ny\n\ufffd\ufffd\ufffd\t|end');
     expect((await bash(id, ':')).content).to.equal('(no output)');
   });
 
-  it('gives the model the first and the last part of a long output, and read_file the rest', async () => {
+  it('a session with a workspace gives the model the first and the last part of a long output, and read_file the rest', async () => {
     const id = await session();
     const [, , result] = await calls(id, [['bash', { command: 'seq 1 20000; exit 1' }]]).then((events) => events);
     expect(result).to.not.equal(undefined);
@@ -79,7 +79,7 @@ describe('a session with a workspace', () => {
     expect(bytes).to.be.a('string');
   });
 
-  it('runs the calls of one step one after another, in their order, while other tools run beside them', async () => {
+  it('a session with a workspace runs the calls of one step one after another, in their order, while other tools run beside them', async () => {
     const id = await session();
     const commands = Array.from({ length: 5 }, (_, n) => ({
       command: `cat log 2>/dev/null | wc -l; echo ${n} >> log; sleep 0.1`,
@@ -94,7 +94,7 @@ describe('a session with a workspace', () => {
     expect((await bash(id, 'cat log')).content).to.equal('0\n1\n2\n3\n4\n');
   });
 
-  it('keeps nothing of a command that is cancelled, ends it at once, and tells the next turn', async () => {
+  it('a session with a workspace keeps nothing of a command that is cancelled, ends it at once, and tells the next turn', async () => {
     const id = await session();
     await bash(id, 'echo before > a');
     service.model.on(/Long work/, () =>
@@ -111,7 +111,7 @@ describe('a session with a workspace', () => {
     expect(JSON.stringify(service.model.requests.at(-1)!.body.messages)).to.contain('nothing of it was kept');
   });
 
-  it('asks a person where its entry says so, for the tools that it names', async () => {
+  it('a session with a workspace asks a person where its entry says so, for the tools that it names', async () => {
     const id = await session({
       tools: [{ type: 'workspace', configs: [{ name: 'bash', permission_policy: { type: 'always_ask' } }] }],
     });
@@ -134,7 +134,7 @@ describe('a session with a workspace', () => {
     expect(body.workspace).to.deep.include({ version: 2, file_count: 2 });
   });
 
-  it('runs approved calls of one step one after another, each with what the one before has left', async () => {
+  it('a session with a workspace runs approved calls of one step one after another, each with what the one before has left', async () => {
     const id = await session({
       tools: [{ type: 'workspace', default_config: { permission_policy: { type: 'always_ask' } } }],
     });
@@ -155,7 +155,7 @@ describe('a session with a workspace', () => {
     expect(results.map(({ workspace }) => workspace.version as number)).to.deep.equal([1, 2, 3]);
   });
 
-  it('is stopped for memory, and keeps what it wrote until then', async () => {
+  it('a session with a workspace is stopped for memory, and keeps what it wrote until then', async () => {
     const id = await session();
     const hog = '(head -c 120M /dev/zero | tail -c 110M | sleep 30) &';
     const result = await bash(id, `echo part > a; echo said; ${hog} ${hog} ${hog} ${hog} wait`);
@@ -164,7 +164,7 @@ describe('a session with a workspace', () => {
     expect((await bash(id, 'cat a')).content).to.equal('part\n');
   });
 
-  it('takes a command of 32,000 characters, and none of more', async () => {
+  it('a session with a workspace takes a command of 32,000 characters, and none of more', async () => {
     const id = await session();
     const commandOf = (length: number): string => `echo ok; : ${'😀'.repeat(length - 11)}`;
     expect([...commandOf(32_000)]).to.have.length(32_000);
@@ -173,7 +173,7 @@ describe('a session with a workspace', () => {
     expect(longer).to.include({ is_error: true }).and.not.have.property('workspace');
   });
 
-  it('begins in a turn that waited in the queue with what the turn before has left', async () => {
+  it('a session with a workspace begins in a turn that waited in the queue with what the turn before has left', async () => {
     const id = await session();
     service.model.on(/^First/, ({ step }) =>
       step === 0 ? toolUse('bash', { command: 'sleep 0.5; echo first > a; cd /tmp' }) : text('ok'),
@@ -189,7 +189,7 @@ describe('a session with a workspace', () => {
     await service.ended(id);
   });
 
-  it('waits with its result while the storage is away, and does not run again for it', async () => {
+  it('a session with a workspace waits with its result while the storage is away, and does not run again for it', async () => {
     const id = await session();
     const folder = join(fileURLToPath(service.config.storageUrl), 'tmp');
     const mark = 'sleep\u00000.4321';
@@ -221,7 +221,7 @@ describe('a session with a workspace', () => {
     expect((await bash(id, 'cat log')).content).to.equal('once\n');
   });
 
-  it('is followed by the message that steered while a command ran, with the tree that the command has left', async () => {
+  it('a session with a workspace is followed by the message that steered while a command ran, with the tree that the command has left', async () => {
     const id = await session();
     service.model.on(/Before the steering/, () =>
       toolUse('bash', { command: 'echo one > a; cd /tmp; sleep 600.11; echo two >> /workspace/a' }),
@@ -245,7 +245,7 @@ describe('a session with a workspace', () => {
     expect(events[5].content).to.equal('/tmp\none\ntwo\n');
   });
 
-  it('goes on with its tree as it stands when a failed turn is continued', async () => {
+  it('a session with a workspace goes on with its tree as it stands when a failed turn is continued', async () => {
     const id = await session();
     service.model.reply(
       toolUse('bash', { command: 'echo one > a; cd /tmp' }),
@@ -263,7 +263,7 @@ describe('a session with a workspace', () => {
     expect(results.map(({ workspace }) => workspace.version as number)).to.deep.equal([1, 2]);
   });
 
-  it('keeps the version of a command that came before the budget was reached, and goes on with it when the budget grows', async () => {
+  it('a session with a workspace keeps the version of a command that came before the budget was reached, and goes on with it when the budget grows', async () => {
     const id = await session({ budget: budget('0.5', 'pause'), thinking_enabled: false });
     service.model.on(/Spend on commands/, ({ step }) => {
       if (step === 0) return message([toolUse('bash', { command: 'echo paid > a' })], tokens(300));
@@ -280,7 +280,7 @@ describe('a session with a workspace', () => {
     expect(results.map(({ content }) => content as string)).to.deep.equal(['(no output)', 'paid\n']);
   });
 
-  it('gives each call an error result that helps, and ends the turn, when the storage has lost an object of its tree', async () => {
+  it('a session with a workspace gives each call an error result that helps, and ends the turn, when the storage has lost an object of its tree', async () => {
     const id = await session();
     await bash(id, 'echo kept > a');
     const storage = await openStorage(service.config);
@@ -320,7 +320,7 @@ describe('a session with a workspace', () => {
     expect((await bash(await forkOf(), 'cat a')).content).to.equal('kept\n');
   });
 
-  it('refuses wrong input without running anything', async () => {
+  it('a session with a workspace refuses wrong input without running anything', async () => {
     const id = await session();
     for (const input of [{}, { command: 'a', other: 1 }, { command: 'a\u0000b' }]) {
       const events = await calls(id, [['bash', input]]);
@@ -330,7 +330,7 @@ describe('a session with a workspace', () => {
     }
   });
 
-  it('keeps nothing of a command that fills its disk', async () => {
+  it('a session with a workspace keeps nothing of a command that fills its disk', async () => {
     const id = await session();
     const result = await bash(id, 'head -c 9000000 /dev/zero > big');
     expect(result).to.include({ is_error: true }).and.have.property('content').that.contains('[stopped: disk]');

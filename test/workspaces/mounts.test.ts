@@ -74,7 +74,7 @@ describe('a command of a workspace', () => {
     expect((await bash(id, 'ls /mnt/skills')).content).to.not.contain('counting');
   });
 
-  it('begins in a fork with the tree that stands, and leaves that of the other session', async () => {
+  it('a command of a workspace begins in a fork with the tree that stands, and leaves that of the other session', async () => {
     const id = await session();
     await bash(id, 'echo one > a; cd /tmp');
     const { status, body: fork } = await service.api('POST', `/v1/sessions/${id}/fork`, {});

@@ -95,7 +95,7 @@ describe('migrations', () => {
     }
   });
 
-  it('create indexes on older tables only concurrently', () => {
+  it('migrations create indexes on older tables only concurrently', () => {
     for (const file of readdirSync(MIGRATIONS)) {
       const source = readFileSync(new URL(file, MIGRATIONS), 'utf8');
       const created = new Set([...source.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)/g)].map(([, table]) => table));

@@ -81,7 +81,7 @@ describe('OAuth documents', () => {
     for (const text of ['', '<html>', '[]', 'null', '"a"', '{"a":']) expect(reduceDocument(text)).to.equal(text);
   });
 
-  it('nest without limit', () => {
+  it('OAuth documents nest without limit', () => {
     const text = `{"issuer":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
     expect(() => reduceDocument(text)).to.throw(OauthFailure);
     expect(reduceDocument(text.replace('issuer', 'claims'))).to.equal('{}');

@@ -28,7 +28,7 @@ describe('remembered OAuth tokens', () => {
     expect(remembered.secretsOf('a').map(([first]) => first)).to.deep.equal([...'12345678']);
   });
 
-  it('push out the oldest servers of the same project beyond 8 MiB', () => {
+  it('remembered OAuth tokens push out the oldest servers of the same project beyond 8 MiB', () => {
     const remembered = new RememberedTokens();
     remembered.set(server('other', 'two'), current('t'), ['kept']);
     const secrets = [...'abcdefgh'].map((name) => secret(name));

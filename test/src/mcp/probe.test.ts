@@ -47,7 +47,7 @@ describe('probing an MCP server', () => {
     [200, 'own'],
     [200, null],
   ] as const) {
-    it(`says that a server speaks only other versions of MCP (HTTP ${status}, ${id === null ? 'without an' : 'its'} id)`, async () => {
+    it(`probing an MCP server says that a server speaks only other versions of MCP (HTTP ${status}, ${id === null ? 'without an' : 'its'} id)`, async () => {
       const error = { code: -32022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } };
       const gateway: McpServerOptions['gateway'] = (_req, res, body) => {
         const request = JSON.parse(body) as { id: number };
@@ -134,7 +134,7 @@ describe('probing an MCP server', () => {
   });
 
   for (const mode of ['stateless', 'json'] as const) {
-    it(`works with a ${mode} server`, async () => {
+    it(`probing an MCP server works with a ${mode} server`, async () => {
       const server = await start({ [mode]: true, tools: [{ name: 'a' }] });
       expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(['a']);
     });
@@ -219,7 +219,7 @@ describe('probing an MCP server', () => {
     ]);
   });
 
-  describe('reports why it failed', () => {
+  describe('failures', () => {
     const answers = (status: number, type = 'text/plain', body?: string, location?: string): McpServerOptions => ({
       gateway: (req, res: ServerResponse) => {
         res.writeHead(status, { 'content-type': type, ...(location !== undefined && { location }) });

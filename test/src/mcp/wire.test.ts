@@ -91,7 +91,7 @@ describe('the events of a stream', () => {
     );
   });
 
-  it('cost no more than their bytes allow, whatever is repeated', () => {
+  it('the events of a stream cost no more than their bytes allow, whatever is repeated', () => {
     const units = [
       'data: {"a":[1]}\n',
       'data:\n',
@@ -192,7 +192,7 @@ describe('messages of a server that answer no request', () => {
     expect(messages.length).to.be.within(1, 50 + 50 * Math.ceil((performance.now() - began) / 1000));
   });
 
-  it('cost by their values and bytes', async () => {
+  it('messages of a server that answer no request cost by their values and bytes', async () => {
     const dense = note(`{"a":[${'1,'.repeat(900)}1]}`);
     const messages = await passedOn(dense.repeat(1000), 2);
     await new Promise((resolve) => setTimeout(resolve, 100));

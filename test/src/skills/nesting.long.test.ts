@@ -53,7 +53,7 @@ describe('nested frontmatter in a fresh process', function () {
   describe('of the API', () => {
     const system = useFaultSystem({ apis: 1, workers: 0 });
 
-    it('nested frontmatter in a fresh process of the API refuses two small SKILL.md files of 1,200 nested lists, and lives', async () => {
+    it('the API refuses two small SKILL.md files of 1,200 nested lists, and lives', async () => {
       const { url, pid } = system.apis[0]!;
       for (const attempt of [1, 2]) {
         const form = new FormData();

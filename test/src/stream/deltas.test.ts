@@ -353,7 +353,7 @@ describe('deltas', () => {
     expect((await storedDeltas(db, turn.id)).map(({ content }) => content)).to.deep.equal(['One', ' two', ' three']);
   });
 
-  it('stop before the reconciler carries out an old cancel request: the message contains all that watchers received', async () => {
+  it('deltas stop before the reconciler carries out an old cancel request: the message contains all that watchers received', async () => {
     const turn = await running();
     let fence = (): void => undefined;
     const fenced = new Promise<void>((resolve) => (fence = resolve));
@@ -378,7 +378,7 @@ describe('deltas', () => {
     expect(cut!.content).to.equal('Begun, and shown meanwhile').and.equal(shown.join(''));
   });
 
-  describe('in partitions', () => {
+  describe('partitions', () => {
     const OLD = 'deltas_200001010000';
     const oldPartition = (): Promise<unknown> =>
       db.query(`CREATE TABLE ${OLD} PARTITION OF deltas FOR VALUES FROM ('2000-01-01') TO ('2000-01-02')`);

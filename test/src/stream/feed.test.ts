@@ -179,7 +179,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     feed.leave(reader, noop);
   });
 
-  it('look for deltas of all turns for a moment, and then now and then', async () => {
+  it('the readers of a process after its LISTEN connection was lost look for deltas of all turns for a moment, and then now and then', async () => {
     const seen = new Set<number>();
     const { polls } = reads;
     await eventually('a poll looks for none, and a later one for all', () => {

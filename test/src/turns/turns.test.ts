@@ -129,7 +129,7 @@ describe('turns in Postgres', () => {
     const contents = async (turn: QueuedTurn): Promise<string[]> =>
       (await storedDeltas(db, turn.id)).map(({ content }) => content);
 
-    it('turns in Postgres and their deltas of a late writer, and of one that another attempt has overtaken, are refused', async () => {
+    it('turns and their deltas of a late writer, and of one that another attempt has overtaken, are refused', async () => {
       const turn = await running();
       let fenced = 0;
       const first = await beginWriter(turn, () => (fenced += 1));
@@ -155,7 +155,7 @@ describe('turns in Postgres', () => {
       ).to.deep.equal(['second']);
     });
 
-    it('turns in Postgres and their deltas of an attempt that the turn has gone past, by the outcome of an earlier one, are refused', async () => {
+    it('turns and their deltas of an attempt that the turn has gone past, by the outcome of an earlier one, are refused', async () => {
       const turn = await running();
       let fenced = 0;
       const writer = await beginWriter(turn, () => (fenced += 1));
@@ -167,7 +167,7 @@ describe('turns in Postgres', () => {
       expect(await contents(turn)).to.deep.equal([]);
     });
 
-    it('turns in Postgres and their deltas are kept when they are written while a batch is on its way', async () => {
+    it('turns and their deltas are kept when they are written while a batch is on its way', async () => {
       const turn = await running();
       const writer = await beginWriter(turn);
       const flushes: Promise<void>[] = [];
@@ -257,7 +257,7 @@ describe('turns in Postgres', () => {
     };
     beforeEach(() => db.query('DELETE FROM open_turns'));
 
-    it('turns in Postgres: under the reconciler start when their workflow is not there', async () => {
+    it('turns under the reconciler start when their workflow is not there', async () => {
       const turn = await stale(await queued());
       expect(await reconcile('not found')).to.deep.equal({ started: [turn.id], cancelled: [] });
       expect(await stateOf(turn)).to.equal('queued');
@@ -265,7 +265,7 @@ describe('turns in Postgres', () => {
       expect((await reconcile('not found')).started).to.deep.equal([]);
     });
 
-    it('turns in Postgres: under the reconciler start with one call when their workflow never started, and are described after that', async () => {
+    it('turns under the reconciler start with one call when their workflow never started, and are described after that', async () => {
       const turn = await stale(await queued());
       await reconcile('not found');
       expect(asked.described).to.deep.equal([]);
@@ -275,7 +275,7 @@ describe('turns in Postgres', () => {
       expect(asked).to.deep.include({ started: [], described: [turn.id] });
     });
 
-    it('turns in Postgres: under the reconciler are checked again at once while the lease of their worker has run out, however long they made no progress', async () => {
+    it('turns under the reconciler are checked again at once while the lease of their worker has run out, however long they made no progress', async () => {
       const turn = await setBack('progress_at', await running(), 3600);
       const lease = (id: string, seconds: number) =>
         db.query(
@@ -293,7 +293,7 @@ describe('turns in Postgres', () => {
       expect(await describedWhileHeldBy('alive')).to.deep.equal([]);
     });
 
-    it('turns in Postgres: under the reconciler start before turns that made no progress, however many there are', async () => {
+    it('turns under the reconciler start before turns that made no progress, however many there are', async () => {
       await db.query(
         `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
          SELECT 'ses_quiet_' || n, $1, 'm', true, '{}', '{}' FROM generate_series(1, $2::integer) AS n`,
@@ -316,7 +316,7 @@ describe('turns in Postgres', () => {
       await db.query('DELETE FROM open_turns');
     });
 
-    it('turns in Postgres: under the reconciler are checked in the next round after one that Temporal did not answer', async () => {
+    it('turns under the reconciler are checked in the next round after one that Temporal did not answer', async () => {
       const turn = await stale(await queued());
       expect((await reconcile('away')).started).to.deep.equal([]);
       expect((await reconcile('not found')).started).to.deep.equal([turn.id]);
@@ -324,7 +324,7 @@ describe('turns in Postgres', () => {
 
     const TIMED_OUT = `SELECT data->'error'->>'type' AS value FROM events WHERE turn_id = $1 AND type = 'turn.failed'`;
 
-    it('turns in Postgres: under the reconciler end when they have run for longer than their limit, even while Temporal is away', async () => {
+    it('turns under the reconciler end when they have run for longer than their limit, even while Temporal is away', async () => {
       const [late, inTime] = [await stale(await running()), await stale(await running())];
       await setBack('started_at', late, TURN_TIMEOUT_MS / 1000 + 121);
       await setBack('started_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
@@ -334,7 +334,7 @@ describe('turns in Postgres', () => {
       expect(await stateOf(inTime)).to.equal('running');
     });
 
-    it('turns in Postgres: under the reconciler end when they have been queued for longer than their limit', async () => {
+    it('turns under the reconciler end when they have been queued for longer than their limit', async () => {
       const [late, inTime] = [await stale(await queued()), await stale(await queued())];
       await setBack('queued_at', late, TURN_TIMEOUT_MS / 1000 + 121);
       await setBack('queued_at', inTime, TURN_TIMEOUT_MS / 1000 + 60);
@@ -343,7 +343,7 @@ describe('turns in Postgres', () => {
       expect(await stateOf(inTime)).to.equal('queued');
     });
 
-    it('turns in Postgres: under the reconciler wait for answers for longer than they may run, and end an hour after those expired', async () => {
+    it('turns under the reconciler wait for answers for longer than they may run, and end an hour after those expired', async () => {
       const turn = await stale(await running());
       await setBack('started_at', turn, 10_000);
       await db.query(
@@ -365,13 +365,13 @@ describe('turns in Postgres', () => {
       expect(await column(TIMED_OUT, turn)).to.deep.equal(['turn_timeout']);
     });
 
-    it('turns in Postgres: under the reconciler start again when Temporal reports their workflow as complete', async () => {
+    it('turns under the reconciler start again when Temporal reports their workflow as complete', async () => {
       const turn = await stale(await running());
       expect((await reconcile('completed')).started).to.deep.equal([turn.id]);
       expect(await stateOf(turn)).to.equal('running');
     });
 
-    it('turns in Postgres: under the reconciler are left alone while they make progress, or their workflow runs', async () => {
+    it('turns under the reconciler are left alone while they make progress, or their workflow runs', async () => {
       const alive = await running();
       const turn = await stale(await running());
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [] });
@@ -386,7 +386,7 @@ describe('turns in Postgres', () => {
       ['failed', 'turn.failed', 'internal_error'],
       ['cancelled', 'turn.cancelled', null],
     ] as const) {
-      it(`turns in Postgres: under the reconciler end when their workflow is ${state}`, async () => {
+      it(`turns under the reconciler end when their workflow is ${state}`, async () => {
         const turn = await stale(await running());
         await reconcile(state);
         expect(await endsOf(turn)).to.deep.equal([type]);
@@ -399,7 +399,7 @@ describe('turns in Postgres', () => {
       });
     }
 
-    it('turns in Postgres: under the reconciler end when their workflow task keeps failing, unless they wait for an answer and a roll-back', async () => {
+    it('turns under the reconciler end when their workflow task keeps failing, unless they wait for an answer and a roll-back', async () => {
       const [turn, waiting] = [await stale(await running()), await stale(await running())];
       await db.query(
         `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, 'toolu_1', 'a', '{}')`,
@@ -416,37 +416,37 @@ describe('turns in Postgres', () => {
       expect(await stateOf(waiting)).to.equal('running');
     });
 
-    it('turns in Postgres: under the reconciler are left to their workers while a cancel request is new', async () => {
+    it('turns under the reconciler are left to their workers while a cancel request is new', async () => {
       const turn = await cancelRequested(await stale(await running()), 0);
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [] });
       expect(await stateOf(turn)).to.equal('running');
     });
 
-    it('turns in Postgres: under the reconciler are cancelled a second after the cancel request, and Temporal gets it once more', async () => {
+    it('turns under the reconciler are cancelled a second after the cancel request, and Temporal gets it once more', async () => {
       const turn = await cancelRequested(await stale(await running()), 1.1);
       expect(await reconcile('running')).to.deep.equal({ started: [], cancelled: [turn.id] });
       expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
     });
 
-    it('turns in Postgres: under the reconciler are cancelled when the cancel request is old, even while Temporal is away and deltas arrive', async () => {
+    it('turns under the reconciler are cancelled when the cancel request is old, even while Temporal is away and deltas arrive', async () => {
       const turn = await cancelRequested(await running(), 16);
       await reconcile('away');
       expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
     });
 
-    it('turns in Postgres: under the reconciler wait for the next round when Temporal is away', async () => {
+    it('turns under the reconciler wait for the next round when Temporal is away', async () => {
       const turn = await stale(await running());
       await reconcile('away');
       expect(await stateOf(turn)).to.equal('running');
     });
 
-    it('turns in Postgres: under the reconciler are left to the reconciler of the Temporal namespace that they belong to', async () => {
+    it('turns under the reconciler are left to the reconciler of the Temporal namespace that they belong to', async () => {
       const [own, other] = [await stale(await queued()), await stale(await queued())];
       await db.query(`UPDATE open_turns SET namespace = 'of-another' WHERE turn_id = $1`, [other.id]);
       expect((await reconcile('not found')).started).to.deep.equal([own.id]);
     });
 
-    it('turns in Postgres: under the reconciler are checked by one process of many', async () => {
+    it('turns under the reconciler are checked by one process of many', async () => {
       const turns = await Promise.all(Array.from({ length: 20 }, async () => stale(await queued())));
       const rounds = await Promise.all(Array.from({ length: 4 }, () => reconcile('not found')));
       expect(rounds.flatMap(({ started }) => started)).to.have.members(turns.map(({ id }) => id));

@@ -103,7 +103,7 @@ describe('versions of a workspace', () => {
     });
   });
 
-  describe('in the database', () => {
+  describe('rows', () => {
     const database = useDatabase();
     const db = usePool(database, 2);
     beforeEach(async () => {
