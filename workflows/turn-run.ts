@@ -1,6 +1,8 @@
 import { makeContinueAsNewFunc, patched, workflowInfo } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
-import type { EndedTurn, ModelOutcome, OpenStep, Paused, TurnActivities } from '../activities/turn/turn-activities.js';
+import type { StopReason } from '../src/events/fields.js';
+import type { StepOutcome } from '../src/steps/model-step.js';
+import type { TurnActivities } from '../activities/turn/turn-activities.js';
 import { CallRunner } from './call-runner.js';
 import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
@@ -10,11 +12,9 @@ import { proxyTurnActivities } from './proxy-activities.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
 import { WaitsFor } from './waits-for.js';
 
-type StepOfTools = Extract<OpenStep, { kind: 'tools' }>;
-
 export class TurnRun {
   /** How the turn ended, as operators see it in Temporal; `state` is null if the workflow does not know it. */
-  readonly summary = { state: null as TurnState | null, stop_reason: null as EndedTurn['stopReason'], steps: 0 };
+  readonly summary = { state: null as TurnState | null, stop_reason: null as StopReason | null, steps: 0 };
   readonly #signals: { received: number };
   readonly tasks: TaskWaits;
   /** Null in the second run of a wait that an older build has begun. */
@@ -67,7 +67,7 @@ export class TurnRun {
   }
 
   /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
-  async callModel(isPaused = false): Promise<ModelOutcome> {
+  async callModel(isPaused = false): Promise<StepOutcome> {
     const outcome = await this.#model(isPaused);
     this.summary.steps = this.step;
     if (outcome.kind === 'ended') {
@@ -78,16 +78,16 @@ export class TurnRun {
   }
 
   /** Runs the calls of the step that need no answer. */
-  async runTools(outcome: OpenStep): Promise<void> {
-    if (outcome.kind === 'again') return;
+  async runTools(outcome: StepOutcome): Promise<void> {
+    if (outcome.kind !== 'tools') return;
     const { tools, waiting } = outcome;
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
     if (free.length > 0) this.#waitsForUser = (await this.#call(outcome, free)).length > 0;
   }
 
   /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
-  async waitForOthers(outcome: OpenStep): Promise<'closed' | 'ended'> {
-    if (outcome.kind === 'again' || (outcome.waiting.length === 0 && !this.#waitsForUser)) return 'closed';
+  async waitForOthers(outcome: StepOutcome): Promise<'closed' | 'ended'> {
+    if (outcome.kind !== 'tools' || (outcome.waiting.length === 0 && !this.#waitsForUser)) return 'closed';
     this.#waitsForUser = false;
     const { tools } = outcome;
     return waitForAnswers({
@@ -112,7 +112,7 @@ export class TurnRun {
     return workflowInfo().continueAsNewSuggested;
   }
 
-  async #model(isPaused: boolean): Promise<ModelOutcome> {
+  async #model(isPaused: boolean): Promise<StepOutcome> {
     for (let again = false; ; again = true) {
       if (again || isPaused) {
         const ended = await this.#waitForBudget();
@@ -124,7 +124,7 @@ export class TurnRun {
     }
   }
 
-  async #callModel(again: boolean): Promise<ModelOutcome | Paused> {
+  async #callModel(again: boolean): Promise<StepOutcome> {
     this.#details.showModelCall(`${this.#progress}: model call`);
     const { id: turnId, sessionId, modelId } = this.input;
     const place = { turnId, sessionId, step: this.step };
@@ -146,7 +146,7 @@ export class TurnRun {
   }
 
   /** Waits for a larger budget. Returns null when the model call may be made. */
-  async #waitForBudget(): Promise<EndedTurn | null> {
+  async #waitForBudget(): Promise<StepOutcome | null> {
     const result = await waitForBudget({
       signals: this.#signals,
       place: { turnId: this.input.id, step: this.step },
@@ -158,7 +158,7 @@ export class TurnRun {
   }
 
   /** Runs calls. Returns those that wait until the session's user has authorized their servers. */
-  async #call(outcome: StepOfTools, indices: number[]): Promise<number[]> {
+  async #call(outcome: Extract<StepOutcome, { kind: 'tools' }>, indices: number[]): Promise<number[]> {
     const { tools, mayAsk = false, serial = [] } = outcome;
     // Workers of a build without this change may have begun them all at once.
     const inOrder = serial.length > 0 && patched('serial-calls');

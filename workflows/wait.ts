@@ -1,5 +1,6 @@
 import { condition, defineSignal, proxyLocalActivities, setHandler } from '@temporalio/workflow';
-import type { AdvancedWait, EndedTurn, TurnActivities } from '../activities/turn/turn-activities.js';
+import type { StepOutcome } from '../src/steps/model-step.js';
+import type { AdvancedWait, TurnActivities } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL } from './contract.js';
 import type { WaitsFor } from './waits-for.js';
 
@@ -92,7 +93,7 @@ interface BudgetWait extends Pick<Wait, 'signals' | 'place' | 'setRemaining' | '
 }
 
 /** Waits until the budget changes, as `waitForAnswers` waits for answers. */
-export async function waitForBudget(wait: BudgetWait): Promise<'over' | EndedTurn> {
+export async function waitForBudget(wait: BudgetWait): Promise<'over' | StepOutcome> {
   for (;;) {
     const seen = wait.signals.received;
     const step = await advanceBudget(wait.place);

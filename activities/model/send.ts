@@ -19,8 +19,8 @@ export type SendRequest = (
 /** The project of the current call. A project may hold only half of the budget. */
 const projects = new AsyncLocalStorage<string>();
 
-/** Runs a call of the SDK: the requests that it sends count for the project. */
-export function sendFor<T>(projectId: string, call: () => Promise<T>): Promise<T> {
+/** Runs a call of the SDK: the memory that its requests take counts for the project. */
+export function withMemoryOf<T>(projectId: string, call: () => Promise<T>): Promise<T> {
   return projects.run(projectId, call);
 }
 

@@ -1,13 +1,13 @@
 import { openBudgetWait } from '../../src/answers/budget-wait.js';
 import { neededFor, outputWithin } from '../../src/sessions/budget.js';
 import type { TurnContext } from '../../src/steps/context.js';
+import type { StepOutcome } from '../../src/steps/model-step.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { endTurn } from '../../src/turns/finish.js';
 import { BUDGET_REACHED } from '../../src/turns/outcome.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import type { ModelClient } from '../model/clients.js';
-import type { BudgetReached, EndedTurn, Paused } from './turn-activities.js';
 
 /** Returns the most output tokens that the session's budget allows a call with the given input tokens; null if it does not fit. */
 export function budgetOf(
@@ -18,13 +18,15 @@ export function budgetOf(
   return (inputTokens) => outputWithin(budget, spent, called.price, inputTokens);
 }
 
-/** What a call needs that does not fit into the session's budget. */
-export function budgetReached(
+/**
+ * The max_cost at which a call fits that does not fit into the session's budget, as a decimal number; null if there is none.
+ */
+export function neededOf(
   { budget, spent }: Pick<TurnContext, 'budget' | 'spent'>,
   { called }: Pick<ModelClient, 'called'>,
   inputTokens: number,
-): BudgetReached {
-  return { kind: 'budget', needed: budget === null ? null : neededFor(budget, spent, called.price, inputTokens) };
+): string | null {
+  return budget === null ? null : neededFor(budget, spent, called.price, inputTokens);
 }
 
 /**
@@ -36,7 +38,7 @@ export async function reachBudget(
   deps: ActivityDeps,
   { turnId, step }: { turnId: string; step: number },
   needed: string | null,
-): Promise<Paused | EndedTurn> {
+): Promise<Extract<StepOutcome, { kind: 'paused' | 'ended' }>> {
   await claimTurn(deps, turnId);
   const isPaused = await openBudgetWait(deps, { turnId, step }, needed, deps.config.actionTimeoutSeconds);
   if (isPaused) return { kind: 'paused' };

@@ -6,89 +6,69 @@ import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong } from '../model/call-once.js';
-import { sendFor } from '../model/send.js';
+import { withMemoryOf } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { reachBudget } from './budget.js';
 import { withFallback } from './fall-back.js';
 import { prepareCall, withOfferedNames, type PreparedCall, type StepInput } from './prepare-call.js';
 import { readOutput } from './read-output.js';
 import { endTurnAfterLostWorkers, runActivity, storeWithRetries } from './run-activity.js';
-import type { ModelCallOutcome, StepResult, TurnActivities } from './turn-activities.js';
+import type { TurnActivities } from './turn-activities.js';
 
 /** Factors applied to our token estimate: the next one each time the API still rejects the request as too long. */
 const UNDERCOUNTS = [1, 1.5, 2.25];
-
-/** The API has rejected a request as too long. */
-interface TooLong {
-  kind: 'too_long';
-  estimated: number;
-  error: unknown;
-}
 
 /**
  * One step of a turn: calls the model, streams its answer, stores the outcome. A retry after the commit returns the stored outcome.
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return (input) =>
-    runActivity(
-      deps,
-      { turn_id: input.turnId, step: input.step },
-      async (signal, { task, lostWorkers }): Promise<ModelCallOutcome> => {
-        endTurnAfterLostWorkers(lostWorkers);
-        const outcome = await withFallback(deps, input.turnId, async (isAgain) => {
-          // Another model may have a smaller context.
-          const step = isAgain ? { ...input, compacted: false } : input;
-          const projectOf = (): Promise<string> => loadProjectId(deps.db, input.turnId);
-          return deps.slots.within(projectOf, signal, () => runStep(deps, step, signal, task));
-        });
-        if (outcome.kind !== 'budget') return outcome;
-        return reachBudget(deps, input, outcome.needed);
-      },
-    );
+    runActivity(deps, { turn_id: input.turnId, step: input.step }, async (signal, { task, lostWorkers }) => {
+      endTurnAfterLostWorkers(lostWorkers);
+      const projectOf = (): Promise<string> => loadProjectId(deps.db, input.turnId);
+      return withFallback(deps, input.turnId, (isAgain) => {
+        // Another model may have a smaller context.
+        const step = isAgain ? { ...input, compacted: false } : input;
+        return deps.slots.within(projectOf, signal, () => takeStep(deps, step, task, signal));
+      });
+    });
 }
 
 /** One step with one model. If the API finds the request too long, it is built again, shorter. */
-async function runStep(
+async function takeStep(
   deps: ActivityDeps,
   input: Omit<StepInput, 'undercount'>,
-  signal: AbortSignal,
   task: ActivityTask,
-): Promise<StepResult> {
-  let refused: TooLong | null = null;
-  for (const undercount of UNDERCOUNTS) {
-    const result: StepResult | TooLong = await makeCall(deps, { ...input, undercount }, refused, signal, task);
-    if (result.kind !== 'too_long') return result;
-    refused = result;
-  }
-  throw refused!.error;
-}
-
-/** Builds the request and sends it, unless it is no shorter than the one that the API has refused. */
-async function makeCall(
-  deps: ActivityDeps,
-  input: StepInput,
-  refused: TooLong | null,
   signal: AbortSignal,
-  task: ActivityTask,
-): Promise<StepResult | TooLong> {
-  for (;;) {
-    const prepared = await prepareCall(deps, input, signal);
+): Promise<StepOutcome> {
+  let refused: { estimated: number; error: unknown } | null = null;
+  for (let tries = 0; tries < UNDERCOUNTS.length;) {
+    const prepared = await prepareCall(deps, { ...input, undercount: UNDERCOUNTS[tries]! }, signal);
+    if (prepared.kind === 'too_dear') return reachBudget(deps, input, prepared.needed);
     if (prepared.kind !== 'call') return prepared;
-    if (refused !== null && prepared.estimated >= refused.estimated) return refused;
+    // It is no shorter than the request that the API has refused.
+    if (refused !== null && prepared.estimated >= refused.estimated) {
+      tries += 1;
+      continue;
+    }
     try {
       const call = await beginCall(deps, input, prepared, task);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
-      if (isTooLong(error)) return { kind: 'too_long', estimated: prepared.estimated, error };
       // The request lacks a message, or has one that was withdrawn: it is built again.
-      if (!(error instanceof SteeringChangedError)) throw error;
+      if (error instanceof SteeringChangedError) continue;
+      if (!isTooLong(error)) throw error;
+      refused = { estimated: prepared.estimated, error };
+      tries += 1;
     }
   }
+  throw refused!.error;
 }
 
+/** Not a part of `takeStep`, which lasts as long as the model answers: nothing of the conversation stays in its memory. */
 async function beginCall(
   deps: ActivityDeps,
-  { turnId, step }: StepInput,
+  { turnId, step }: Pick<StepInput, 'turnId' | 'step'>,
   prepared: PreparedCall,
   task: ActivityTask,
 ): Promise<ModelCall> {
@@ -117,7 +97,7 @@ async function callAndStore(
     flush: () => deltas.flush(),
   };
   const signal = AbortSignal.any([cancelled, fenced.signal]);
-  const answer = await sendFor(prepared.projectId, () =>
+  const answer = await withMemoryOf(prepared.projectId, () =>
     callOnce(deps, prepared.model, prepared.request, call, observer, signal),
   );
   const content = withUsableIds(answer.content, prepared.toolUseIds);

@@ -6,7 +6,7 @@ import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { estimateRequest } from '../prompt/tokens.js';
-import { budgetOf, budgetReached, reachBudget } from './budget.js';
+import { budgetOf, neededOf, reachBudget } from './budget.js';
 import { retrySecondsOf, withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { loadSpent } from '../../src/steps/context.js';
@@ -66,7 +66,7 @@ async function compact(
   const summarise = async (request: ModelRequest): Promise<string> => {
     const tokens = estimateRequest(request);
     const limit = budgetOf({ ...turn, spent }, model)(tokens);
-    if (limit === null) throw new TooDearError(budgetReached({ ...turn, spent }, model, tokens).needed);
+    if (limit === null) throw new TooDearError(neededOf({ ...turn, spent }, model, tokens));
     const call = await beginModelCall(deps, turnId, step, task, model.called, null);
     const answer = await callOnce(
       deps,

@@ -8,13 +8,12 @@ import { mayElicit } from '../../src/sessions/tools.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { countTokens, type ModelClient } from '../model/clients.js';
-import { sendFor } from '../model/send.js';
+import { withMemoryOf } from '../model/send.js';
 import { buildRequest, type BuildOptions } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
-import { budgetOf, budgetReached } from './budget.js';
+import { budgetOf, neededOf } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
-import type { CallOutcome, StepResult } from './turn-activities.js';
 import { definitionBytes } from '../tools/deferral.js';
 import { definitionsOf, offerTools, permissionsOf, serialToolsOf } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
@@ -69,17 +68,22 @@ export interface PreparedCall {
   loaded: Pick<RequestContext, 'conversation' | 'bytes'> | null;
 }
 
+/** The call does not fit into the session's budget: the max_cost at which it fits, as a decimal number; null if there is none. */
+interface TooDear {
+  kind: 'too_dear';
+  needed: string | null;
+}
+
 /**
- * Loads a turn and prepares the model call of its next step. A step that makes no call now has a result instead: its stored
- * outcome if an earlier attempt has finished it, `compact` if earlier turns must be summarised first, `budget` if the call
- * does not fit into the session's budget.
+ * Loads a turn and prepares the model call of its next step. A step that makes no call now has an outcome instead: the stored
+ * one if an earlier attempt has finished it, or `compact`.
  * @throws TurnEndedError, or ApplicationFailure `context_too_long`
  */
 export async function prepareCall(
   deps: ActivityDeps,
   { turnId, sessionId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
-): Promise<PreparedCall | StepResult> {
+): Promise<PreparedCall | TooDear | StepOutcome> {
   const known = sessionId === undefined ? null : deps.conversations.find(sessionId);
   const loaded = await loadConversation(deps.db, turnId, known);
   const { turn } = loaded;
@@ -104,9 +108,9 @@ export async function prepareCall(
     undercount,
     outputWithin: budgetOf(turn, model),
   };
-  const built = await sendFor(turn.projectId, () => buildRequest(deps, loaded, options, signal));
+  const built = await withMemoryOf(turn.projectId, () => buildRequest(deps, loaded, options, signal));
   if (built.kind === 'compact') return built;
-  if (built.kind === 'too_dear') return budgetReached(turn, model, built.tokens);
+  if (built.kind === 'too_dear') return { kind: 'too_dear', needed: neededOf(turn, model, built.tokens) };
   return {
     kind: 'call',
     projectId: turn.projectId,
@@ -128,7 +132,7 @@ export async function prepareCall(
 type Offer = Pick<PreparedCall, 'permissions' | 'mayAsk' | 'serialTools'>;
 
 /** Replaces the names of tools that the turn does not offer. The model invented them, so they may contain its text. */
-export function withOfferedNames({ permissions, mayAsk, serialTools }: Offer, outcome: StepOutcome): CallOutcome {
+export function withOfferedNames({ permissions, mayAsk, serialTools }: Offer, outcome: StepOutcome): StepOutcome {
   if (outcome.kind !== 'tools') return outcome;
   const tools = outcome.tools.map((name) => (permissions.has(name) ? name : UNKNOWN_TOOL));
   const serial = [...tools.keys()].filter((index) => serialTools.has(tools[index]!));

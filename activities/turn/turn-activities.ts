@@ -17,9 +17,12 @@ export interface TurnActivities {
     step: number;
     compacted: boolean;
     again?: true;
-  }): Promise<ModelCallOutcome>;
+  }): Promise<StepOutcome>;
   /** Summarises older turns, so that the next request fits the model's context. */
-  compactContext(input: { turnId: string; step: number }): Promise<Paused | undefined>;
+  compactContext(input: {
+    turnId: string;
+    step: number;
+  }): Promise<Extract<StepOutcome, { kind: 'paused' }> | undefined>;
   /**
    * Runs one tool call of a step and stores its result. If its server began a task for it, returns that; if it may have asked
    * questions, what is left of the turn's time.
@@ -43,7 +46,10 @@ export interface TurnActivities {
    */
   advanceWait(input: { turnId: string; step: number }): Promise<AdvancedWait | null>;
   /** Reads whether a step still waits for a larger budget; ends the turn if it has waited too long. */
-  advanceBudget(input: { turnId: string; step: number }): Promise<AdvancedBudget | EndedTurn>;
+  advanceBudget(input: {
+    turnId: string;
+    step: number;
+  }): Promise<AdvancedBudget | Extract<StepOutcome, { kind: 'ended' }>>;
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
 
@@ -67,27 +73,6 @@ export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
   remainingMs: number;
 }
 
-/**
- * `compact`: the request would not fit, earlier turns must be summarised first. `serial`: indices of calls that run one after another, in their order; absent without any.
- */
-export type CallOutcome = (StepOutcome & { mayAsk?: true; serial?: number[] }) | { kind: 'compact' };
-
-export type ModelCallOutcome = CallOutcome | Paused;
-
-/** The call does not fit into the session's budget, and was not sent: it is made again once `advanceBudget` says so. */
-export interface Paused {
-  kind: 'paused';
-}
-
-/** The call does not fit into the session's budget, and was not sent. */
-export interface BudgetReached {
-  kind: 'budget';
-  /** The max_cost at which it fits, as a decimal number; null if there is none. */
-  needed: string | null;
-}
-
-export type StepResult = CallOutcome | BudgetReached;
-
 export interface AdvancedBudget {
   kind: 'waits' | 'over';
   /** Until the wait expires; 0 if it is over. */
@@ -95,10 +80,5 @@ export interface AdvancedBudget {
   remainingMs: number;
 }
 
-export type EndedTurn = Extract<StepOutcome, { kind: 'ended' }>;
-
+/** How the workflow ends a turn. Its event's message is made by `finishTurn`: histories contain no content. */
 export type UnsuccessfulOutcome = { kind: 'cancelled' } | { kind: 'failed'; type: TurnFailureType };
-/** The answer after a compaction, if one was needed. */
-export type ModelOutcome = Exclude<CallOutcome, { kind: 'compact' }>;
-/** The model's answer to a step that did not end the turn. */
-export type OpenStep = Exclude<ModelOutcome, { kind: 'ended' }>;

@@ -29,7 +29,7 @@ import {
 import type { StopReason } from '../events/fields.js';
 import type { StepOutput } from './output.js';
 
-/** What the workflow does after the model's response. */
+/** What a step came to: the workflow decides by it what to do next. */
 export type StepOutcome =
   /** `stopReason` is null if this call did not end the turn. */
   | { kind: 'ended'; state: TurnState; stopReason: StopReason | null }
@@ -39,9 +39,17 @@ export type StepOutcome =
       tools: string[];
       /** Indices of the calls that need an answer before they run (contract.md §6). */
       waiting: number[];
+      /** Servers may ask questions while the calls run. */
+      mayAsk?: true;
+      /** Indices of the calls that run one after another, in their order; absent without any. */
+      serial?: number[];
     }
   /** The model paused: call it again. */
-  | { kind: 'again' };
+  | { kind: 'again' }
+  /** The request would not fit, and was not sent: earlier turns must be summarised first. */
+  | { kind: 'compact' }
+  /** The call does not fit into the session's budget, and was not sent: it is made once `advanceBudget` says so. */
+  | { kind: 'paused' };
 
 /** A model response to store. */
 interface StepAnswer {

@@ -83,8 +83,8 @@ async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Prom
   const after: TurnPosition = streamed?.deltas ? [before, streamed.attempt, streamed.deltas] : [before, 0, 0];
   notifier.notify(turn, streamed === null ? null : { after, events });
   if (ended === null) return;
-  observeOutcome(turn, ended.result, log);
-  await traceTurn(db, turn, ended.result);
+  observeOutcome(turn, ended, log);
+  await traceTurn(db, turn, ended);
 }
 
 const MARK_CANCELLED =

@@ -12,7 +12,9 @@ import {
   turnsEnded,
   turnSeconds,
 } from '../platform/metrics.js';
+import type { ModelUsage } from './spent.js';
 
+/** How a turn is to end. */
 export type TurnOutcome =
   /** `output`: the value as JSON text or null, in a turn with `output_schema`. */
   | { kind: 'completed'; stopReason: StopReason; output?: string | null }
@@ -22,13 +24,14 @@ export type TurnOutcome =
 /** A model call did not fit into the session's budget. */
 export const BUDGET_REACHED: TurnOutcome = { kind: 'completed', stopReason: 'budget_reached' };
 
-/** How a turn has ended, as in its terminal event. */
+/** How a turn has ended, as in its terminal event, and what it took of each model. */
 export interface TurnResult {
   state: TurnState;
   stop_reason?: StopReason;
   error?: { type: TurnFailureType };
   usage: Usage | null;
   usage_details: UsageDetails | null;
+  byModel: ModelUsage[];
   timing: Timing;
   /** Milliseconds from the cancel request to the end; null without a request. */
   cancel_ms: number | null;

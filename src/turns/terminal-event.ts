@@ -11,7 +11,7 @@ import type { TurnRow } from './turn-row.js';
 export function terminalEvent(
   row: TurnRow,
   outcome: TurnOutcome,
-  { usage, details }: Spent,
+  { usage, details, byModel }: Spent,
   facts: TurnFacts,
   at: string,
 ): { event: NewEvent; result: TurnResult } {
@@ -22,7 +22,7 @@ export function terminalEvent(
     timing: timing(row, facts, at).timing,
   };
   const cancel_ms = row.cancel_requested_at === null ? null : msBetween(row.cancel_requested_at, at);
-  const result = { state: outcome.kind, cancel_ms, ...spent };
+  const result = { state: outcome.kind, cancel_ms, byModel, ...spent };
   switch (outcome.kind) {
     case 'cancelled':
       return { event: { type: 'turn.cancelled', data: spent }, result };

@@ -7,18 +7,12 @@ import { isoOf, microsOf } from '../platform/timestamps.js';
 import type { CalledModel } from '../models/price.js';
 import type { TurnFacts } from './facts.js';
 import type { TurnOutcome, TurnResult } from './outcome.js';
-import { sumCalls, type ModelUsage } from './spent.js';
+import { sumCalls } from './spent.js';
 import { terminalEvent } from './terminal-event.js';
 import type { TurnRow } from './turn-row.js';
 
 /** An event to append. A message that waited has an id already. */
 export type EventToAppend = NewEvent & { id?: string };
-
-/** How a change has ended its turn. */
-export interface TurnEnd {
-  result: TurnResult;
-  byModel: ModelUsage[];
-}
 
 /**
  * A turn whose row is locked, at the time of one change. Its methods decide and do no I/O: `changeTurn` loads the turn and stores
@@ -30,7 +24,7 @@ export class Turn {
   /** The deltas that watchers have seen before `events`; null if it is not known: they read the tables. */
   streamed: { attempt: number; deltas: number } | null = null;
   #isProgress = true;
-  #end: TurnEnd | null = null;
+  #ended: TurnResult | null = null;
   readonly #row: TurnRow;
 
   /** @param at the time of the change, by Postgres' clock */
@@ -85,8 +79,8 @@ export class Turn {
     return this.#row.model_calls;
   }
   /** Null unless this change has ended it. */
-  get ended(): TurnEnd | null {
-    return this.#end;
+  get ended(): TurnResult | null {
+    return this.#ended;
   }
 
   /** Appends events. Positions are given under the lock: commit order is position order, without gaps. */
@@ -159,7 +153,7 @@ export class Turn {
     row.cost = spent.cost;
     const { event, result } = terminalEvent(row, won, spent, facts, this.at);
     this.append(event);
-    this.#end = { result, byModel: spent.byModel };
+    this.#ended = result;
     return result;
   }
 }

@@ -1,4 +1,4 @@
-import type { ModelOutcome, OpenStep } from '../../activities/turn/turn-activities.js';
+import type { StepOutcome } from '../../src/steps/model-step.js';
 import type { TurnInput } from '../contract.js';
 import { TurnRun } from '../turn-run.js';
 
@@ -42,14 +42,14 @@ class SecondRun extends TurnRun {
   }
 
   /** The model call of the step is made, and its calls have run, or wait. */
-  override async callModel(): Promise<ModelOutcome> {
+  override async callModel(): Promise<StepOutcome> {
     if (this.wait === undefined) return super.callModel(this.paused);
     this.summary.steps = this.step;
     return { kind: 'tools', ...this.wait };
   }
 
-  override async runTools(outcome: OpenStep): Promise<void> {
-    if (this.wait === undefined || outcome.kind === 'again') return super.runTools(outcome);
+  override async runTools(outcome: StepOutcome): Promise<void> {
+    if (this.wait === undefined || outcome.kind !== 'tools') return super.runTools(outcome);
     const { tasks = [], taskServers } = this.wait;
     await Promise.all(tasks.map((index) => this.waitForTask(outcome.tools, index, taskServers?.[index])));
   }

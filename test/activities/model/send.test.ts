@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { createSend, sendFor } from '../../../activities/model/send.js';
+import { createSend, withMemoryOf } from '../../../activities/model/send.js';
 import type { Storage } from '../../../src/files/storage.js';
 import { mediaPlaceholder } from '../../../src/models/media.js';
 import { MemoryShare } from '../../../src/platform/byte-budget.js';
@@ -50,7 +50,7 @@ describe('requests with media', () => {
     const budget = new MemoryShare(10_000, 5000);
     const send = createSend(storage, budget);
     const post = (projectId: string, path: string): Promise<Response> =>
-      sendFor(projectId, () => send(`${url}${path}`, { method: 'POST', body }));
+      withMemoryOf(projectId, () => send(`${url}${path}`, { method: 'POST', body }));
 
     const all = [post('a', '/a1'), post('a', '/a2'), post('b', '/b1')];
     await eventually('both projects send', () => arrived.length === 2);
