@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks';
+import { performance, type EventLoopUtilization, type Performance } from 'node:perf_hooks';
 
 /**
  * Limits of the time between two sendings. The shortest is about a frame of a screen: nobody sees text that comes more often. A
@@ -18,14 +18,19 @@ const MEASURED_MS = 100;
  */
 export class DeltaPace {
   #windowMs = MIN_WINDOW_MS;
-  #last = performance.eventLoopUtilization();
-  #measuredAt = performance.now();
+  #last: EventLoopUtilization;
+  #measuredAt: number;
+
+  constructor(private readonly loop: Pick<Performance, 'eventLoopUtilization' | 'now'> = performance) {
+    this.#last = loop.eventLoopUtilization();
+    this.#measuredAt = loop.now();
+  }
 
   get windowMs(): number {
-    const now = performance.now();
+    const now = this.loop.now();
     if (now - this.#measuredAt < MEASURED_MS) return this.#windowMs;
-    const measured = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(measured, this.#last);
+    const measured = this.loop.eventLoopUtilization();
+    const { utilization } = this.loop.eventLoopUtilization(measured, this.#last);
     this.#last = measured;
     this.#measuredAt = now;
     // The mean with the value before: one long task is not a load.
