@@ -1,7 +1,6 @@
 /**
  * `npm test`: sets the checkout up, runs the tests on real parts, and beside them the checks of its form (lint, types, import
- * rules). It also checks that its tests have reached every row of operations, errors, permissions and limits
- * (test/support/rows). `npm run test:faults` (`--long`) runs the files that take long: `*.long.test.ts`. Arguments go to mocha; a file
+ * rules). `npm run test:faults` (`--long`) runs the files that take long: `*.long.test.ts`. Arguments go to mocha; a file
  * among them is all that runs. The last line counts everything.
  */
 import { spawn } from 'node:child_process';
@@ -28,7 +27,6 @@ const [first, ...others] = process.argv.slice(2);
 const LONG = first === '--long';
 const args = LONG ? others : process.argv.slice(2);
 const WHOLE_RUN = args.length === 0;
-const CHECKED_RUN = WHOLE_RUN && !LONG;
 /** Mocha's workers. Most tests wait most of the time; the long ones start many processes, and some of them measure time. */
 const JOBS = availableParallelism() * (LONG ? 1 : 3);
 
@@ -40,7 +38,7 @@ try {
   const tests = runMocha();
   // It is awaited after the checks.
   tests.catch(() => undefined);
-  if (CHECKED_RUN) await runChecks(CHECKS);
+  if (WHOLE_RUN && !LONG) await runChecks(CHECKS);
   await tests;
 } catch (error) {
   summary.failed++;
@@ -81,7 +79,6 @@ function testFiles() {
 async function runMocha() {
   const folder = mkdtempSync(join(tmpdir(), 'agent-session-service-test-'));
   const report = join(folder, 'summary.json');
-  const rows = process.env.REACHED_ROWS ?? join(folder, 'rows');
   const namesFiles = args.some(
     (arg) => /\.tsx?$|[*]/.test(arg) || (!arg.startsWith('-') && existsSync(join(root, arg))),
   );
@@ -102,7 +99,6 @@ async function runMocha() {
         // Compile cache of Node 22.1 and newer, because the tests start many processes of the service.
         NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
         ...process.env,
-        ...(CHECKED_RUN && { REACHED_ROWS: rows }),
       },
     },
   );
@@ -122,8 +118,6 @@ async function runMocha() {
     summary.failed += failed;
     summary.skipped.push(...skipped);
   }
-  // A failed test has not reached its rows, so this check would only repeat the failure.
-  if (CHECKED_RUN && how === 0) await runChecks([['every row', ['tsx', 'test/support/rows-cli.ts', rows]]]);
   rmSync(folder, { recursive: true, force: true });
   if (how !== 0 && Object.values(reported).every(({ failed }) => failed === 0)) {
     summary.failed++;

@@ -5,7 +5,7 @@ import { isTimeZone } from '../../../src/schedules/calendar/zone.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** More by hand: NEXT_TIMES_CASES=20000 npx mocha test/src/schedules/next-times.test.ts */
+/** More by hand: NEXT_TIMES_CASES=20000 npx mocha test/src/schedules/next-times.long.test.ts */
 const CASES = Number(process.env.NEXT_TIMES_CASES ?? 150);
 /** Less than the time between any two changes of one zone: Morocco changes its clocks for Ramadan. */
 const STEP_MS = 10 * DAY_MS;
