@@ -214,7 +214,9 @@ describe('a turn', () => {
         total_ms: 10_000,
       },
     });
-    expect(result).to.deep.equal({ ...data, state: 'completed', cancel_ms: null });
+    const { byModel, ...shown } = result;
+    expect(shown).to.deep.equal({ ...data, state: 'completed', cancel_ms: null });
+    expect(byModel.map(({ modelId, input, cost }) => [modelId, input, cost])).to.deep.equal([['m', '14', '0.5']]);
   });
 
   it('a turn ends as cancelled, whatever its outcome, once that was requested', () => {
