@@ -1,6 +1,6 @@
 import { NativeConnection } from '@temporalio/worker';
 import pRetry from 'p-retry';
-import { MemoryShare } from '../src/platform/byte-budget.js';
+import { MemoryShare } from '../src/platform/memory-share.js';
 import type { Config } from '../src/platform/config.js';
 import { openDataSource, openBackgroundPool } from '../src/db/data-source.js';
 import { Listener } from '../src/db/listen.js';
@@ -89,8 +89,8 @@ export async function startWorker(
   const answers = new AnswerWatch((ids) => findClosedQuestions(db, ids));
   const waitingCalls = new FairQueue({ perProject: MAX_WAITING_CALLS });
   const network = createMcpNetwork(config.mcpAllowedHosts);
-  const budget = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
-  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), budget);
+  const memory = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
+  const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), memory);
   const cancels = new Listener(
     config.databaseListenUrl,
     {
@@ -117,10 +117,10 @@ export async function startWorker(
   });
   ({ health } = reconciler);
   void warnOfForeignStorage(db, storage, log);
-  const models = await ModelClients.open(catalogue, process.env, createSend(storage, budget));
+  const models = await ModelClients.open(catalogue, process.env, createSend(storage, memory));
   const commandSlots = new CommandSlots(config.sandboxMaxCommands);
   const forCommands = { sandbox: sandboxes.provider, manifests: new ManifestCache(), commandSlots };
-  const forCalls = { schemaChecks, mcp, budget, slots, waitingCalls, ...forCommands };
+  const forCalls = { schemaChecks, mcp, memory, slots, waitingCalls, ...forCommands };
   const forTurns = { deltas, models, conversations, runningTurns, ...forCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const working = await startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });

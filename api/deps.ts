@@ -13,7 +13,7 @@ import { createMcpNetwork, type GuardedNetwork } from '../src/network/network.js
 import { findStates } from '../src/mcp/oauth/store.js';
 import { Probes } from '../src/mcp/probes.js';
 import { ToolTrials } from '../src/mcp/tool-trials.js';
-import { MemoryShare } from '../src/platform/byte-budget.js';
+import { MemoryShare } from '../src/platform/memory-share.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels, type ModelCatalogue } from '../src/models/catalogue.js';
 import { createKeyLookup, type KeyLookup } from '../src/projects/key-cache.js';
@@ -76,7 +76,7 @@ export async function openDeps(
   const backgroundPool = await openWhenReachable(() => openBackgroundPool(config.databaseUrl, 'api'), log);
   const turns = openTurnServices(config, { db, backgroundPool, models, log }, shared);
   const mcpNetwork = createMcpNetwork(config.mcpAllowedHosts);
-  const mcpBudget = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
+  const mcpMemory = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
   const keyUse = new KeyUse(db, log);
   const storage = await openStorage(config);
   const deps = {
@@ -86,8 +86,8 @@ export async function openDeps(
     storage,
     models,
     mcpNetwork,
-    probes: new Probes(mcpNetwork, mcpBudget),
-    toolTrials: new ToolTrials(mcpNetwork, mcpBudget),
+    probes: new Probes(mcpNetwork, mcpMemory),
+    toolTrials: new ToolTrials(mcpNetwork, mcpMemory),
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     oauthStates: new BatchLookup((states) => findStates(db, states)),
     keyLookup: createKeyLookup(db, keyUse),

@@ -2,13 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { ObjectMissingError, storageError, type Storage } from '../../src/files/storage.js';
 import { restoreNumbers } from '../../src/platform/exact-json.js';
 import { base64Length, splitAtMedia, type MediaSource } from '../../src/models/media.js';
-import type { MemoryShare } from '../../src/platform/byte-budget.js';
+import type { MemoryShare } from '../../src/platform/memory-share.js';
 import { fetchText } from './fetch-text.js';
 import { ModelResponse, type Answered } from './model-response.js';
 
 /**
  * `fetch` for requests to a model. `onProgress` runs when the request begins, after each part is sent and with each part of
- * the answer, but not while the request waits for memory from the budget.
+ * the answer, but not while the request waits for memory.
  */
 export type SendRequest = (
   url: string | URL | Request,
@@ -16,7 +16,7 @@ export type SendRequest = (
   onProgress?: () => void,
 ) => Promise<Response>;
 
-/** The project of the current call. A project may hold only half of the budget. */
+/** The project of the current call. A project may hold only half of the memory for requests. */
 const projects = new AsyncLocalStorage<string>();
 
 /** Runs a call of the SDK: the memory that its requests take counts for the project. */
@@ -29,7 +29,7 @@ export function withMemoryOf<T>(projectId: string, call: () => Promise<T>): Prom
  * while the request is sent, so twenty images need the memory of one piece, and encoding megabytes of base64 does not
  * block the event loop. The length is known beforehand, so the request is not chunked.
  */
-export function createSend(storage: Storage, budget: MemoryShare): SendRequest {
+export function createSend(storage: Storage, memory: MemoryShare): SendRequest {
   return async (url, init, onProgress = () => undefined) => {
     const answered = (answer: Answered): Response => {
       onProgress();
@@ -45,7 +45,7 @@ export function createSend(storage: Storage, budget: MemoryShare): SendRequest {
     const length = parts.reduce((sum, part) => sum + lengthOf(part), 0);
     const headers = new Headers(init!.headers);
     headers.set('content-length', String(length));
-    const release = await budget.take(length, init!.signal, projects.getStore());
+    const release = await memory.take(length, init!.signal, projects.getStore());
     const body = new RequestBody(parts, storage, onProgress);
     try {
       onProgress();

@@ -3,7 +3,7 @@ import type { TurnFields } from '../../src/db/entities/turns.js';
 import type { Config } from '../../src/platform/config.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
-import type { MemoryShare } from '../../src/platform/byte-budget.js';
+import type { MemoryShare } from '../../src/platform/memory-share.js';
 import type { Logger } from '../../src/platform/logger.js';
 import type { BuiltInToolName } from '../../src/sessions/tools.js';
 import type { ResultBlock } from '../../src/models/content.js';
@@ -66,8 +66,8 @@ export interface ToolDeps {
   /** Where commands of workspaces run; null: SANDBOX_PROVIDER is off. */
   sandbox: SandboxProvider | null;
   manifests: ManifestCache;
-  /** Memory budget for requests and answers in flight. */
-  budget: MemoryShare;
+  /** Memory for requests and answers in flight. */
+  memory: MemoryShare;
 }
 
 /** A built-in tool (contract.md §4). Its input is validated against `inputSchema` before `run`. */

@@ -1,4 +1,4 @@
-import type { MemoryShare } from '../platform/byte-budget.js';
+import type { MemoryShare } from '../platform/memory-share.js';
 import { ignored } from '../platform/ignored.js';
 import { BYTES_PER_JSON_VALUE } from '../platform/value-count.js';
 import type { OnLarge } from './transport/answer-body.js';
@@ -8,7 +8,7 @@ const MEMORY_FACTOR = 5;
 const PROGRESS_INTERVAL_MS = 1000;
 
 interface LargeAnswerOptions {
-  budget: MemoryShare;
+  memory: MemoryShare;
   projectId: string;
   signal: AbortSignal;
   /** The most JSON values that the answer may have. */
@@ -18,17 +18,17 @@ interface LargeAnswerOptions {
 }
 
 /**
- * Runs a request whose answer may be large. `onLarge` then waits for a share of the process' memory budget, which `work`
+ * Runs a request whose answer may be large. `onLarge` then waits for a share of the process' memory, which `work`
  * holds until it ends.
  */
 export async function withLargeAnswer<T>(
-  { budget, projectId, signal, maxValues, onWait = () => undefined }: LargeAnswerOptions,
+  { memory, projectId, signal, maxValues, onWait = () => undefined }: LargeAnswerOptions,
   work: (onLarge: OnLarge) => Promise<T>,
 ): Promise<T> {
   const shares: Promise<() => void>[] = [];
   const onLarge = async (bytes: number): Promise<void> => {
     if (shares.length > 0) return;
-    const share = budget.take(
+    const share = memory.take(
       MEMORY_FACTOR * bytes + BYTES_PER_JSON_VALUE * Math.min(maxValues, bytes),
       signal,
       projectId,

@@ -1,7 +1,7 @@
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import { UnsafeAddressError, type GuardedNetwork } from '../network/network.js';
 import { privateAddress } from '../network/server-url.js';
-import type { MemoryShare } from '../platform/byte-budget.js';
+import type { MemoryShare } from '../platform/memory-share.js';
 import { ServiceError } from '../platform/errors.js';
 import { FairQueue } from '../platform/fair-queue.js';
 import { storableText } from '../platform/text.js';
@@ -32,7 +32,7 @@ export class Probes {
 
   constructor(
     private readonly network: GuardedNetwork,
-    private readonly budget: MemoryShare,
+    private readonly memory: MemoryShare,
     private readonly seconds = PROBE_SECONDS,
   ) {}
 
@@ -44,7 +44,7 @@ export class Probes {
     try {
       return await this.#limits.within(projectId, () =>
         withDeadline(this.seconds, null, (signal) =>
-          withLargeAnswer({ budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES }, (onLarge) =>
+          withLargeAnswer({ memory: this.memory, projectId, signal, maxValues: MAX_LIST_VALUES }, (onLarge) =>
             this.#probe(url, authorize(), signal, onLarge),
           ),
         ),

@@ -1,6 +1,6 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { GuardedNetwork } from '../network/network.js';
-import type { MemoryShare } from '../platform/byte-budget.js';
+import type { MemoryShare } from '../platform/memory-share.js';
 import { ServiceError } from '../platform/errors.js';
 import { FairQueue } from '../platform/fair-queue.js';
 import type { JsonObject } from '../platform/json-object.js';
@@ -61,7 +61,7 @@ export class ToolTrials {
 
   constructor(
     private readonly network: GuardedNetwork,
-    private readonly budget: MemoryShare,
+    private readonly memory: MemoryShare,
     private readonly seconds = TRIAL_SECONDS,
   ) {}
 
@@ -77,7 +77,7 @@ export class ToolTrials {
     const cleaner = new Cleaner(() => state.auth?.secrets() ?? []);
     try {
       return await withDeadline(this.seconds, left, (signal) =>
-        withLargeAnswer({ budget: this.budget, projectId, signal, maxValues: MAX_ANSWER_VALUES }, (onLarge) =>
+        withLargeAnswer({ memory: this.memory, projectId, signal, maxValues: MAX_ANSWER_VALUES }, (onLarge) =>
           this.#call(trial, { state, cleaner, signal, onLarge }),
         ),
       );

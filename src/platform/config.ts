@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { defaultByteBudget } from './byte-budget.js';
+import { defaultMemoryBytes } from './memory-share.js';
 import { MIB } from './units.js';
 import { databaseAddress } from './database-address.js';
 import { SetupError } from './setup-error.js';
@@ -55,7 +55,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     mcpAllowedHosts: listOf(plain.MCP_ALLOWED_HOSTS).map((pair) => pair.toLowerCase()),
     corsOrigins: listOf(plain.CORS_ORIGINS),
     uploadBudgetBytes: UPLOAD_BUDGET_MB * MIB,
-    mediaBudgetBytes: MEDIA_BUDGET_MB === undefined ? defaultByteBudget() : MEDIA_BUDGET_MB * MIB,
+    mediaBudgetBytes: MEDIA_BUDGET_MB === undefined ? defaultMemoryBytes() : MEDIA_BUDGET_MB * MIB,
     /** Null: no worker versioning. */
     workerDeployment: name !== undefined && buildId !== undefined ? { name, buildId } : null,
     webhookRetrySeconds: plain.WEBHOOK_RETRY_SECONDS.split(',').map(Number),

@@ -6,7 +6,7 @@ import { Probes, type ProbeResult } from '../../src/mcp/probes.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
-import { MemoryShare } from '../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../src/platform/memory-share.js';
 import { MIB } from '../../src/platform/units.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { callDirectly } from '../../activities/tools/mcp/call.js';
@@ -35,18 +35,18 @@ export function mcpCalls({
   hosts = [] as string[],
   idleMs,
   failStorage = false,
-  budget = new MemoryShare(1024 * MIB),
+  memory = new MemoryShare(1024 * MIB),
 }: {
   hosts?: string[];
   idleMs?: number;
   failStorage?: boolean;
-  budget?: MemoryShare;
+  memory?: MemoryShare;
 } = {}): McpCalls {
   const config = { encryptionKeys: KEYS };
   const network = createMcpNetwork(hosts);
   const log = createLogger('silent', 'test');
   const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config, log });
-  const mcp = new McpConnections(network, config, oauth, budget, idleMs);
+  const mcp = new McpConnections(network, config, oauth, memory, idleMs);
   const stored = new Map<string, Buffer>();
   const storage = {
     put: async (key: string, content: Readable | Buffer) => {
@@ -55,7 +55,7 @@ export function mcpCalls({
       return (content as Buffer).length;
     },
   };
-  const deps = { config, mcp, storage, budget, log } as unknown as ToolDeps;
+  const deps = { config, mcp, storage, memory, log } as unknown as ToolDeps;
   let count = 0;
   return {
     mcp,
@@ -103,7 +103,7 @@ export function mcpCalls({
       return callDirectly(call, server, tool, deps);
     },
     probe: async (url, { credential = NO_CREDENTIAL, seconds } = {}) => {
-      const probes = new Probes(network, budget, seconds);
+      const probes = new Probes(network, memory, seconds);
       return probes.run('proj_1', await network.checkUrl(url), () => credentialAuth(credential));
     },
     close: () => mcp.closeAll(),

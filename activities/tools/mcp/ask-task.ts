@@ -62,7 +62,7 @@ export async function fetchResult(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const cleaner = deps.mcp.cleanerOf(server);
-  const share = { budget: deps.budget, projectId: turn.projectId, signal, maxValues: MAX_ANSWER_VALUES };
+  const share = { memory: deps.memory, projectId: turn.projectId, signal, maxValues: MAX_ANSWER_VALUES };
   try {
     return await withLargeAnswer(share, (onLarge) =>
       withDeadline(deps.config.toolTimeoutSeconds, signal, async (bounded) => {

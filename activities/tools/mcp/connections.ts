@@ -12,7 +12,7 @@ import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
 import { keepTools, listTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type AuthorizedServer, type RequestAuth } from '../../../src/mcp/request-auth.js';
-import type { MemoryShare } from '../../../src/platform/byte-budget.js';
+import type { MemoryShare } from '../../../src/platform/memory-share.js';
 import { MAX_LIST_VALUES } from '../../../src/mcp/transport/answer-body.js';
 import { Pacer } from '../../../src/mcp/transport/pacer.js';
 import { Cleaner } from '../../../src/mcp/cleaner.js';
@@ -57,7 +57,7 @@ export class McpConnections {
     private readonly network: GuardedNetwork,
     private readonly config: Pick<Config, 'encryptionKeys'>,
     private readonly oauth: OauthAccess,
-    private readonly budget: MemoryShare,
+    private readonly memory: MemoryShare,
     private readonly idleMs = IDLE_MS,
   ) {}
 
@@ -86,7 +86,7 @@ export class McpConnections {
 
   #readTools(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[]> {
     const { project_id: projectId } = server;
-    const share = { budget: this.budget, projectId, signal, maxValues: MAX_LIST_VALUES };
+    const share = { memory: this.memory, projectId, signal, maxValues: MAX_LIST_VALUES };
     return this.#reading.within(projectId, () =>
       withLargeAnswer(share, async (onLarge) => {
         const listed = await this.use(server, signal, (connection) => listTools(connection, signal, onLarge));

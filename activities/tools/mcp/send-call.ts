@@ -63,7 +63,7 @@ export async function sendCall<T>(
   if (refusal !== null) return textResult(refusal, true);
   const state: SendState = { sent: false, mayHaveRun: call.wasSent };
   const share = {
-    budget: deps.budget,
+    memory: deps.memory,
     projectId: call.turn.projectId,
     signal: call.signal,
     maxValues: MAX_ANSWER_VALUES,

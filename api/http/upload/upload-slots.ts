@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 

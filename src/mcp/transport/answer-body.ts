@@ -35,17 +35,17 @@ function limits(what: string, bytes: number, values: number): AnswerLimits {
   return { bytes, values, tooMany };
 }
 
-/** A larger message counts against the process' budget for bytes in flight. */
+/** A larger message counts against the process' memory for bytes in flight. */
 export const LARGE_BYTES = MIB;
 export const LARGE_VALUES = 10_000;
-/** Minimum rate of a large message, so that a slow server does not hold its share of the budget for long. */
+/** Minimum rate of a large message, so that a slow server does not hold its share of the memory for long. */
 const MIN_BYTES_PER_SECOND = 64 * 1024;
 const RATE_WINDOW_MS = 10_000;
 
 /** Runs once per body before more of a large message is read. `bytes`: how long the body can become. */
 export type OnLarge = (bytes: number) => Promise<void>;
 
-/** Reads the body of an answer piece by piece. A large message waits for its share of the budget, and must not trickle. */
+/** Reads the body of an answer piece by piece. A large message waits for its share of the memory, and must not trickle. */
 export class AnswerBody {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #hasShare = false;
@@ -82,7 +82,7 @@ export class AnswerBody {
     }
   }
 
-  /** Call it with the size of the message so far, before reading on or parsing. Waits for the share of the budget. */
+  /** Call it with the size of the message so far, before reading on or parsing. Waits for the share of the memory. */
   async weigh({ bytes, values }: { bytes: number; values: number }): Promise<void> {
     this.#isMeasured = bytes > LARGE_BYTES;
     if (this.#hasShare || (bytes <= LARGE_BYTES && values <= LARGE_VALUES)) return;

@@ -11,7 +11,7 @@ import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { Storage } from '../../../src/files/storage.js';
 import type { ModelAnswer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { closeServer, listen } from '../../support/listen.js';
 

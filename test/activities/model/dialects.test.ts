@@ -13,7 +13,7 @@ import { withUsableIds } from '../../../activities/prompt/tool-use-ids.js';
 import type { Storage } from '../../../src/files/storage.js';
 import type { ModelAnswer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { NO_USAGE } from '../../../src/steps/model-call.js';
 import { closeServer, listen } from '../../support/listen.js';

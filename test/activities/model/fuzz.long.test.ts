@@ -8,7 +8,7 @@ import { streamAnswer } from '../../../activities/model/stream.js';
 import { createSend } from '../../../activities/model/send.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import type { Storage } from '../../../src/files/storage.js';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import type { ModelAnswer } from '../../../src/models/content.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/redactor.js';

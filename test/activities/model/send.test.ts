@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { createSend, withMemoryOf } from '../../../activities/model/send.js';
 import type { Storage } from '../../../src/files/storage.js';
 import { mediaPlaceholder } from '../../../src/models/media.js';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { parseExact } from '../../../src/platform/exact-json.js';
 import { eventually } from '../../support/eventually.js';
 import { listen } from '../../support/listen.js';
@@ -36,7 +36,7 @@ describe('requests with media', () => {
     server.close();
   });
 
-  it('requests with media hold at most the part of their project of the budget', async () => {
+  it('requests with media hold at most the part of the memory that their project may have', async () => {
     const arrived: string[] = [];
     const answers: (() => void)[] = [];
     const server = createServer((req, res) => {
@@ -47,20 +47,20 @@ describe('requests with media', () => {
     const { url } = await listen(server);
     const storage = { open: async () => Readable.from([Buffer.alloc(BYTES)]) } as unknown as Storage;
     const body = JSON.stringify({ data: mediaPlaceholder({ kind: 'image', key: 'files/a', bytes: BYTES }) });
-    const budget = new MemoryShare(10_000, 5000);
-    const send = createSend(storage, budget);
+    const memory = new MemoryShare(10_000, 5000);
+    const send = createSend(storage, memory);
     const post = (projectId: string, path: string): Promise<Response> =>
       withMemoryOf(projectId, () => send(`${url}${path}`, { method: 'POST', body }));
 
     const all = [post('a', '/a1'), post('a', '/a2'), post('b', '/b1')];
     await eventually('both projects send', () => arrived.length === 2);
     expect(arrived.toSorted()).to.deep.equal(['/a1', '/b1']);
-    expect(budget.waiting).to.equal(1);
+    expect(memory.waiting).to.equal(1);
     for (const answer of answers.splice(0)) answer();
     await eventually('the second one is sent', () => arrived.includes('/a2'));
     for (const answer of answers.splice(0)) answer();
     for (const response of await Promise.all(all)) await response.text();
-    expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
+    expect([memory.used, memory.waiting]).to.deep.equal([0, 0]);
     server.close();
   });
 });

@@ -7,7 +7,7 @@ import { streamAnswer } from '../../../activities/model/stream.js';
 import { watchedFetch } from '../../../activities/model/watchdog.js';
 import { createSend } from '../../../activities/model/send.js';
 import type { Storage } from '../../../src/files/storage.js';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { PendingRequest } from '../../../src/models/request.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { message, raw, silence, startScriptedModel, text, toolUse, wait } from '../../support/scripted-model.js';

@@ -3,7 +3,7 @@ import { NO_CREDENTIAL } from '../../../src/mcp/auth.js';
 import { Probes } from '../../../src/mcp/probes.js';
 import { credentialAuth } from '../../../src/mcp/request-auth.js';
 import { createMcpNetwork, type GuardedNetwork } from '../../../src/network/network.js';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { MIB } from '../../../src/platform/units.js';
 import { eventually } from '../../support/eventually.js';
 import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
@@ -11,13 +11,13 @@ import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js'
 describe('the probes of an API process', () => {
   let server: TestMcpServer;
   let network: GuardedNetwork;
-  let budget: MemoryShare;
+  let memory: MemoryShare;
   let probe: (projectId: string) => Promise<unknown>;
   beforeEach(async () => {
     server = await startMcpServer({ tools: [{ name: 'a' }] });
     network = createMcpNetwork([server.host]);
-    budget = new MemoryShare(64 * MIB, 32 * MIB);
-    const probes = new Probes(network, budget);
+    memory = new MemoryShare(64 * MIB, 32 * MIB);
+    const probes = new Probes(network, memory);
     probe = (projectId) => probes.run(projectId, new URL(server.url), () => credentialAuth(NO_CREDENTIAL));
   });
   afterEach(async () => {
@@ -46,11 +46,11 @@ describe('the probes of an API process', () => {
 
   it('the probes of an API process wait for memory when a tool list is large', async () => {
     server.options.tools = [{ name: 'a', description: 'x'.repeat(2 * MIB) }];
-    const releases = await Promise.all([budget.take(32 * MIB, null, 'a'), budget.take(32 * MIB, null, 'b')]);
+    const releases = await Promise.all([memory.take(32 * MIB, null, 'a'), memory.take(32 * MIB, null, 'b')]);
     const waiting = probe('a');
-    await eventually('the list waits', () => budget.waiting === 1);
+    await eventually('the list waits', () => memory.waiting === 1);
     for (const release of releases) release();
     expect(await waiting).to.have.nested.property('tools.length', 1);
-    expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
+    expect([memory.used, memory.waiting]).to.deep.equal([0, 0]);
   });
 });

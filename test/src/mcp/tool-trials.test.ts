@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { credentialAuth } from '../../../src/mcp/request-auth.js';
 import { ToolTrials } from '../../../src/mcp/tool-trials.js';
 import { createMcpNetwork } from '../../../src/network/network.js';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { MIB } from '../../../src/platform/units.js';
 import { eventually } from '../../support/eventually.js';
 import { startMcpServer } from '../../support/mcp-server.js';

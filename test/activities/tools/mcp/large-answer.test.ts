@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { MemoryShare } from '../../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../../src/platform/memory-share.js';
 import { MIB } from '../../../../src/platform/units.js';
 import { eventually } from '../../../support/eventually.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
@@ -15,14 +15,14 @@ for (const form of ['json', 'stream'] as const) {
   describe(`a large answer of an MCP server (${form})`, () => {
     let server: TestMcpServer;
     let calls: McpCalls;
-    let budget: MemoryShare;
+    let memory: MemoryShare;
     /** Answers of which a large part has been sent. */
     let halves: (() => void)[];
     beforeEach(async () => {
       halves = [];
       server = await startMcpServer({ tools: [{ name: 'small' }, { name: 'large' }], gateway });
-      budget = new MemoryShare(BUDGET);
-      calls = mcpCalls({ hosts: [server.host], budget });
+      memory = new MemoryShare(BUDGET);
+      calls = mcpCalls({ hosts: [server.host], memory });
     });
     afterEach(async () => {
       await calls.close();
@@ -43,41 +43,41 @@ for (const form of ['json', 'stream'] as const) {
     const call = (tool: string, overrides = {}): ReturnType<McpCalls['call']> =>
       calls.call(calls.row('s', server.url), tool, {}, overrides);
 
-    it(`a large answer of an MCP server (${form}) waits for its share of the budget, and a small one does not`, async () => {
+    it(`a large answer of an MCP server (${form}) waits for its share of the memory, and a small one does not`, async () => {
       let alive = 0;
       const first = call('large');
-      await eventually('the share is taken', () => budget.used > 0);
+      await eventually('the share is taken', () => memory.used > 0);
       const second = call('large', { progress: () => (alive += 1) });
-      await eventually('the second one waits', () => budget.waiting === 1);
+      await eventually('the second one waits', () => memory.waiting === 1);
       expect(textOf(await call('small'))).to.equal('ok');
       await eventually('the waiting call stays alive', () => alive > 0);
       for (const finish of halves) finish();
       for (const result of await Promise.all([first, second])) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
-      expect([budget.used, budget.waiting]).to.deep.equal([0, 0]);
+      expect([memory.used, memory.waiting]).to.deep.equal([0, 0]);
     });
 
     it(`a large answer of an MCP server (${form}) gives its share back when the call is cancelled`, async () => {
       const cancel = new AbortController();
       const first = call('large', { signal: cancel.signal }).catch((error: unknown) => error);
-      await eventually('the share is taken', () => budget.used > 0);
+      await eventually('the share is taken', () => memory.used > 0);
       const second = call('large', { signal: cancel.signal }).catch((error: unknown) => error);
-      await eventually('the second one waits', () => budget.waiting === 1);
+      await eventually('the second one waits', () => memory.waiting === 1);
       cancel.abort(new Error('cancelled'));
       expect([await first, await second].map(String)).to.deep.equal(['Error: cancelled', 'Error: cancelled']);
-      await eventually('nothing is held', () => budget.used === 0 && budget.waiting === 0);
+      await eventually('nothing is held', () => memory.used === 0 && memory.waiting === 0);
     });
 
-    it(`a large answer of an MCP server (${form}) holds at most half of the budget for one project`, async () => {
+    it(`a large answer of an MCP server (${form}) holds at most half of the memory for one project`, async () => {
       await calls.close();
-      budget = new MemoryShare(BUDGET, BUDGET / 2);
-      calls = mcpCalls({ hosts: [server.host], budget });
+      memory = new MemoryShare(BUDGET, BUDGET / 2);
+      calls = mcpCalls({ hosts: [server.host], memory });
       const callFor = (projectId: string): ReturnType<McpCalls['call']> =>
         call('large', { turn: { id: 'turn_1', sessionId: 'ses_1', projectId, skills: [] } });
       const own = [callFor('a'), callFor('a')];
-      await eventually('one answer of the project waits', () => budget.waiting === 1);
+      await eventually('one answer of the project waits', () => memory.waiting === 1);
       const other = callFor('b');
-      await eventually('the other project has its share', () => budget.used === BUDGET);
-      expect(budget.waiting).to.equal(1);
+      await eventually('the other project has its share', () => memory.used === BUDGET);
+      expect(memory.waiting).to.equal(1);
       for (const finish of halves) finish();
       for (const result of await Promise.all([...own, other])) expect(textOf(result)).to.have.length(LARGE_TEXT.length);
     });
@@ -89,9 +89,9 @@ for (const form of ['json', 'stream'] as const) {
         sendRaw(res, form, resultJson(id, `{"content":[],"_meta":[${'{},'.repeat(20_000)}{}]}`));
         return true;
       };
-      const gate = budget.take(BUDGET);
+      const gate = memory.take(BUDGET);
       const dense = call('large');
-      await eventually('the dense one waits', () => budget.waiting === 1);
+      await eventually('the dense one waits', () => memory.waiting === 1);
       (await gate)();
       expect(textOf(await dense)).to.equal('[The tool returned no content.]');
     });

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { MemoryShare } from '../../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../../src/platform/memory-share.js';
 import { MIB } from '../../../../src/platform/units.js';
 import { eventually } from '../../../support/eventually.js';
 import { isOutcomeUnknown, mcpCalls, textOf } from '../../../support/mcp-calls.js';
@@ -21,12 +21,12 @@ describe('a large answer of an MCP server that trickles', () => {
         return true;
       };
       const server = await startMcpServer({ tools: [{ name: 'large' }], gateway });
-      const budget = new MemoryShare(100 * MIB);
-      const calls = mcpCalls({ hosts: [server.host], budget });
+      const memory = new MemoryShare(100 * MIB);
+      const calls = mcpCalls({ hosts: [server.host], memory });
       const result = await calls.call(calls.row('s', server.url), 'large');
       expect(textOf(result)).to.include('its answer arrives at less than 64 KiB a second');
       expect([result.isError, isOutcomeUnknown(result)]).to.deep.equal([true, true]);
-      await eventually('nothing is held', () => budget.used === 0);
+      await eventually('nothing is held', () => memory.used === 0);
       await calls.close();
       await server.close();
     });

@@ -8,8 +8,8 @@ const MIN_DEFAULT_BYTES = 64 * MIB;
 /** More requests at once are not faster: each of them waits for the network. */
 const MAX_DEFAULT_BYTES = 256 * MIB;
 
-/** The default budget: a share of the container's memory limit, or of the machine's memory. */
-export function defaultByteBudget(): number {
+/** The default size: a share of the container's memory limit, or of the machine's memory. */
+export function defaultMemoryBytes(): number {
   const limit = process.constrainedMemory();
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
   return Math.min(MAX_DEFAULT_BYTES, Math.max(MIN_DEFAULT_BYTES, Math.floor(memory * DEFAULT_SHARE)));
@@ -37,7 +37,7 @@ export class MemoryShare {
     return this.#queue.waiting;
   }
 
-  /** Waits for `bytes` of the budget. Returns the function that releases them. @throws the signal's reason */
+  /** Waits for `bytes` of the share. Returns the function that releases them. @throws the signal's reason */
   async take(bytes: number, signal: AbortSignal | null = null, projectId = ''): Promise<() => void> {
     const share = Math.min(bytes, this.perProject);
     await this.#queue.take(projectId, signal, share);

@@ -1,22 +1,22 @@
 import { expect } from 'chai';
-import { MemoryShare } from '../../../src/platform/byte-budget.js';
+import { MemoryShare } from '../../../src/platform/memory-share.js';
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('a byte budget', () => {
+describe('a share of memory', () => {
   /** Asks for a share and notes its name once it has it. */
-  const asker = (budget: MemoryShare) => {
+  const asker = (memory: MemoryShare) => {
     const admitted: string[] = [];
     const releases = new Map<string, () => void>();
     const ask = (name: string, bytes: number, signal?: AbortSignal, projectId?: string): Promise<void> =>
-      budget.take(bytes, signal, projectId).then((release) => {
+      memory.take(bytes, signal, projectId).then((release) => {
         admitted.push(name);
         releases.set(name, release);
       });
     return { admitted, ask, release: (name: string) => releases.get(name)!() };
   };
 
-  it('a byte budget admits requests that fit, and the rest in the order of arrival', async () => {
+  it('a share of memory admits requests that fit, and the rest in the order of arrival', async () => {
     const { admitted, ask, release } = asker(new MemoryShare(10));
     await ask('a', 6);
     void ask('b', 6);
@@ -29,9 +29,9 @@ describe('a byte budget', () => {
     expect(admitted).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('a byte budget admits one that is larger than the budget alone', async () => {
-    const budget = new MemoryShare(10);
-    const { admitted, ask, release } = asker(budget);
+  it('a share of memory admits one that is larger than itself alone', async () => {
+    const memory = new MemoryShare(10);
+    const { admitted, ask, release } = asker(memory);
     await ask('small', 1);
     void ask('huge', 1000);
     void ask('next', 1);
@@ -44,12 +44,12 @@ describe('a byte budget', () => {
     await settled();
     expect(admitted).to.deep.equal(['small', 'huge', 'next']);
     release('next');
-    expect(budget.used).to.equal(0);
+    expect(memory.used).to.equal(0);
   });
 
-  it('a byte budget drops requests that stop waiting, and admits those behind them', async () => {
-    const budget = new MemoryShare(10);
-    const { admitted, ask, release } = asker(budget);
+  it('a share of memory drops requests that stop waiting, and admits those behind them', async () => {
+    const memory = new MemoryShare(10);
+    const { admitted, ask, release } = asker(memory);
     await ask('a', 6);
     const cancel = new AbortController();
     const cancelled = ask('b', 9, cancel.signal).catch((error: unknown) => error);
@@ -58,15 +58,15 @@ describe('a byte budget', () => {
     expect(await cancelled).to.have.property('message', 'cancelled');
     await settled();
     expect(admitted).to.deep.equal(['a', 'c']);
-    expect(budget.waiting).to.equal(0);
+    expect(memory.waiting).to.equal(0);
     release('a');
     release('a');
-    expect(budget.used).to.equal(4);
+    expect(memory.used).to.equal(4);
   });
 
-  it('a byte budget gives one project at most its part, and the rest to others', async () => {
-    const budget = new MemoryShare(10, 5);
-    const { admitted, ask, release } = asker(budget);
+  it('a share of memory gives one project at most its part, and the rest to others', async () => {
+    const memory = new MemoryShare(10, 5);
+    const { admitted, ask, release } = asker(memory);
     void ask('a1', 4, undefined, 'a');
     void ask('a2', 4, undefined, 'a');
     void ask('a3', 1000, undefined, 'a');
@@ -79,10 +79,10 @@ describe('a byte budget', () => {
     release('a2');
     await settled();
     expect(admitted.at(-1), 'counts as the part of a project').to.equal('a3');
-    expect([budget.used, budget.waiting]).to.deep.equal([10, 0]);
+    expect([memory.used, memory.waiting]).to.deep.equal([10, 0]);
   });
 
-  it('a byte budget lets waiting projects take turns, and no request overtake the next one', async () => {
+  it('a share of memory lets waiting projects take turns, and no request overtake the next one', async () => {
     const { admitted, ask, release } = asker(new MemoryShare(4, 4));
     await ask('first', 4, undefined, 'a');
     for (const name of ['a1', 'a2', 'a3']) void ask(name, 4, undefined, 'a');
