@@ -5,7 +5,7 @@ import type { DeltaStore } from '../src/stream/deltas.js';
 import type { Notifier } from '../src/stream/notify.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import type { LaunchDeps } from '../src/turns/launch.js';
-import type { AbortableActivities } from '../src/turns/running-turns.js';
+import type { AbortableActivities } from '../src/turns/abortable-activities.js';
 import type { ModelClients } from './model/clients.js';
 import type { ActivitySlots } from './activity-slots.js';
 import type { FairQueue } from '../src/platform/fair-queue.js';
@@ -30,5 +30,5 @@ export interface ActivityDeps extends ToolDeps {
   schemaChecks: SchemaChecks;
   /** The identity in Temporal of the worker that runs the activities. */
   workerId: string;
-  runningTurns: AbortableActivities;
+  abortableActivities: AbortableActivities;
 }

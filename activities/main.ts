@@ -11,7 +11,7 @@ import { DeltaStore } from '../src/stream/deltas.js';
 import { Notifier } from '../src/stream/notify.js';
 import { CREDENTIAL_CHANNEL, droppedOf } from '../src/mcp/user-credentials.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
-import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/running-turns.js';
+import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/abortable-activities.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
@@ -82,7 +82,7 @@ export async function startWorker(
   const connection = await connect(log);
   const notifier = new Notifier(db, log);
   const deltas = new DeltaStore(db, notifier, log);
-  const runningTurns = new AbortableActivities();
+  const abortableActivities = new AbortableActivities();
   const slots = new Slots(config.workerMaxActivities);
   const conversations = new ConversationCache();
   const schemaChecks = new SchemaChecks();
@@ -95,13 +95,13 @@ export async function startWorker(
     config.databaseListenUrl,
     {
       onPayload: (payload, channel) => {
-        if (channel === CANCEL_CHANNEL) runningTurns.cancel(payload);
+        if (channel === CANCEL_CHANNEL) abortableActivities.cancel(payload);
         else if (channel === CREDENTIAL_CHANNEL) for (const one of droppedOf(payload)) void mcp.closeOf(one);
         else answers.notify(payload);
       },
       onConnect: () => {
         void answers.check();
-        void runningTurns
+        void abortableActivities
           .cancelMissed(db)
           .catch((err: unknown) => log.warn({ err }, 'missed cancel requests could not be read'));
       },
@@ -121,7 +121,7 @@ export async function startWorker(
   const commandSlots = new CommandSlots(config.sandboxMaxCommands);
   const forCommands = { sandbox: sandboxes.provider, manifests: new ManifestCache(), commandSlots };
   const forCalls = { schemaChecks, mcp, memory, slots, waitingCalls, ...forCommands };
-  const forTurns = { deltas, models, conversations, runningTurns, ...forCalls };
+  const forTurns = { deltas, models, conversations, abortableActivities, ...forCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const working = await startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });
   log.info({ task_queue: config.taskQueue }, 'worker started');

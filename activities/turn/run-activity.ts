@@ -51,14 +51,14 @@ export interface Attempt {
  * (docs/architecture.md). The attempts of a poll end by failing: they are not counted and not logged.
  */
 export async function runActivity<T>(
-  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'runningTurns' | 'workerId'>,
+  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'abortableActivities' | 'workerId'>,
   ids: { turn_id: string; step?: number; index?: number },
   work: (signal: AbortSignal, attempt: Attempt) => Promise<T>,
   { isPoll = false } = {},
 ): Promise<T> {
-  const { log, runningTurns, workerId } = deps;
+  const { log, abortableActivities, workerId } = deps;
   const context = Context.current();
-  const running = runningTurns.track(ids.turn_id);
+  const tracked = abortableActivities.track(ids.turn_id);
   const began = performance.now();
   const details: HeartbeatDetails = {
     unknownFaults: 0,
@@ -79,17 +79,17 @@ export async function runActivity<T>(
   };
   const beat = new Heartbeat(() => context.heartbeat(details));
   try {
-    const signal = AbortSignal.any([context.cancellationSignal, running.signal]);
+    const signal = AbortSignal.any([context.cancellationSignal, tracked.signal]);
     const result = await work(signal, {
       task: { workerId, token: context.info.taskToken },
       lostWorkers,
-      isWorkerStopping: () => !running.signal.aborted && context.cancellationDetails?.workerShutdown === true,
+      isWorkerStopping: () => !tracked.signal.aborted && context.cancellationDetails?.workerShutdown === true,
       rest: () => beat.rest(),
     });
     logOutcome('ok');
     return result;
   } catch (thrown) {
-    const error = running.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
+    const error = tracked.signal.aborted ? await endCancelled(deps, ids.turn_id, thrown) : thrown;
     const failure = knownFailure(error, context) ?? unexpectedFailure(error, context, details, log.child(ids));
     if (isBenign(failure)) throw failure;
     details.endedAttempts += 1;
@@ -97,7 +97,7 @@ export async function runActivity<T>(
     logOutcome(failure instanceof ApplicationFailure ? (failure.type ?? 'failed') : 'cancelled');
     throw failure;
   } finally {
-    running.done();
+    tracked.done();
     beat.stop();
   }
 }

@@ -1,6 +1,6 @@
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { readFacts } from './facts.js';
-import { notifyCancel } from './running-turns.js';
+import { notifyCancel } from './abortable-activities.js';
 import type { TurnState } from '../db/turn-states.js';
 import { changeTurn, ifOpen, type TurnDeps } from './change-turn.js';
 import { TurnEndedError } from './errors.js';

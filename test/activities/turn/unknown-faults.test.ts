@@ -8,7 +8,7 @@ import type { ActivityDeps } from '../../../activities/deps.js';
 import { installTemporalRuntime } from '../../../activities/temporal-runtime.js';
 import { runActivity } from '../../../activities/turn/run-activity.js';
 import { createLogger } from '../../../src/platform/logger.js';
-import { AbortableActivities } from '../../../src/turns/running-turns.js';
+import { AbortableActivities } from '../../../src/turns/abortable-activities.js';
 import { OvertakenError } from '../../../src/turns/errors.js';
 import type { TurnInput } from '../../../workflows/contract.js';
 import { temporalAddress } from '../../support/temporal.js';
@@ -29,7 +29,7 @@ describe('unexpected errors of an activity', () => {
     // Neither Postgres nor notifications are used: there is no cancel request.
     const deps = {
       log: createLogger('silent', 'test'),
-      runningTurns: new AbortableActivities(),
+      abortableActivities: new AbortableActivities(),
       workerId: 'a-test',
     } as ActivityDeps;
     const callModel = () =>

@@ -12,7 +12,7 @@ export async function notifyCancel(db: DataSource, turnId: string): Promise<void
   await runSql(db, sql`SELECT pg_notify(${CANCEL_CHANNEL}, ${turnId})`);
 }
 
-/** The turns whose activities run in this process. */
+/** The activities that run in this process, by turn: a cancel request aborts those of its turn. */
 export class AbortableActivities {
   readonly #controllers = new Map<string, Set<AbortController>>();
 
