@@ -10,9 +10,9 @@ export interface IdempotencyKey {
   key: string;
 }
 
-/** A lease on the key of a request under way. Only its holder may store the answer. */
+/** The claim of a request under way on its key. Only its holder may store the answer. */
 export interface RequestClaim extends IdempotencyKey {
-  leaseId: string;
+  claimId: string;
 }
 
 interface StoredAnswer {
@@ -20,33 +20,33 @@ interface StoredAnswer {
   response: unknown;
 }
 
-const LEASE = "interval '30 seconds'";
+const CLAIM_TIME = "interval '30 seconds'";
 const KEPT = "interval '24 hours'";
 const ROW = 'project_id = $1 AND path = $2 AND key = $3';
 const HELD = `${ROW} AND lease_id = $4 AND status IS NULL`;
 const row = ({ projectId, path, key }: IdempotencyKey): unknown[] => [projectId, path, key];
-const held = (lease: RequestClaim): unknown[] => [...row(lease), lease.leaseId];
+const held = (claim: RequestClaim): unknown[] => [...row(claim), claim.claimId];
 
 /**
- * Takes the lease for `key`, or returns the stored answer of an earlier request with the same content. The commit is
- * asynchronous: an answer is stored by a later commit, and only while there is a lease.
+ * Takes the claim for `key`, or returns the stored answer of an earlier request with the same content. The commit is
+ * asynchronous: an answer is stored by a later commit, and only while there is a claim.
  * @throws ServiceError `idempotency_key_reused` for other content, `idempotency_key_in_use` while the first request
  * runs
  */
 export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer): Promise<RequestClaim | StoredAnswer> {
-  const leaseId = randomUUID();
+  const claimId = randomUUID();
   const [taken] = await db.query<unknown[]>(
     `WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
      INSERT INTO idempotency_records AS r (project_id, path, key, lease_id, request_hash, lease_until)
-     SELECT $1, $2, $3, $4, $5::bytea, clock_timestamp() + ${LEASE} FROM setting
+     SELECT $1, $2, $3, $4, $5::bytea, clock_timestamp() + ${CLAIM_TIME} FROM setting
      ON CONFLICT (project_id, path, key) DO UPDATE
        SET lease_id = excluded.lease_id, request_hash = excluded.request_hash, lease_until = excluded.lease_until,
            created_at = clock_timestamp(), status = NULL, response = NULL
        WHERE r.created_at < clock_timestamp() - ${KEPT} OR (r.status IS NULL AND r.lease_until < clock_timestamp())
      RETURNING 1`,
-    [...row(key), leaseId, hash],
+    [...row(key), claimId, hash],
   );
-  if (taken !== undefined) return { ...key, leaseId };
+  if (taken !== undefined) return { ...key, claimId };
 
   const [record] = await db.query<{ request_hash: Buffer; status: number | null; response: unknown }[]>(
     `SELECT request_hash, status, response FROM idempotency_records WHERE ${ROW}`,
@@ -65,27 +65,27 @@ export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer)
 
 /**
  * Stores the answer in the transaction that has the effect, so that both are committed or neither is.
- * @throws ServiceError `idempotency_key_in_use` if the lease expired and another request took it: the transaction rolls
+ * @throws ServiceError `idempotency_key_in_use` if the claim expired and another request took it: the transaction rolls
  * back
  */
-export async function storeAnswer(db: Db, lease: RequestClaim, { status, response }: StoredAnswer): Promise<void> {
+export async function storeAnswer(db: Db, claim: RequestClaim, { status, response }: StoredAnswer): Promise<void> {
   const [, count] = await db.query<[unknown[], number]>(
     `UPDATE idempotency_records SET status = $5, response = $6, lease_until = NULL WHERE ${HELD}`,
-    [...held(lease), status, jsonText(response)],
+    [...held(claim), status, jsonText(response)],
   );
   if (count === 0) throw inUse();
 }
 
-export async function renewLease(db: Db, lease: RequestClaim): Promise<void> {
+export async function renewClaim(db: Db, claim: RequestClaim): Promise<void> {
   await db.query(
-    `UPDATE idempotency_records SET lease_until = clock_timestamp() + ${LEASE} WHERE ${HELD}`,
-    held(lease),
+    `UPDATE idempotency_records SET lease_until = clock_timestamp() + ${CLAIM_TIME} WHERE ${HELD}`,
+    held(claim),
   );
 }
 
-/** Releases the lease of a failed request, so that a retry can run. A stored answer stays. */
-export async function releaseLease(db: Db, lease: RequestClaim): Promise<void> {
-  await db.query(`DELETE FROM idempotency_records WHERE ${HELD}`, held(lease));
+/** Releases the claim of a failed request, so that a retry can run. A stored answer stays. */
+export async function releaseClaim(db: Db, claim: RequestClaim): Promise<void> {
+  await db.query(`DELETE FROM idempotency_records WHERE ${HELD}`, held(claim));
 }
 
 /** Removes at most `limit` records older than a day; returns their number. */

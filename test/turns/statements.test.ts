@@ -62,7 +62,7 @@ describe('the round trips of a turn', () => {
       service.model.on(/Go/, steps(...replies, message([text('')])));
       const sessionId = await service.session({ thinking_enabled: false, ...body });
       sent.length = 0;
-      // Not by the client, which sends an Idempotency-Key: its lease is a transaction of its own.
+      // Not by the client, which sends an Idempotency-Key: its claim is a transaction of its own.
       const headers: Record<string, string> = withKey ? { 'Idempotency-Key': sessionId } : {};
       await service.api('POST', `/v1/sessions/${sessionId}/messages`, { content: 'Go', ...more }, headers);
       // No look at the session, which would be statements too.

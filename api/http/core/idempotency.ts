@@ -5,8 +5,8 @@ import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import {
   beginIdempotent,
-  releaseLease,
-  renewLease,
+  releaseClaim,
+  renewClaim,
   storeAnswer,
   type IdempotencyKey,
   type RequestClaim,
@@ -14,7 +14,7 @@ import {
 import type { ApiDeps } from '../../deps.js';
 import type { Call, Caller } from './operation.js';
 
-/** A third of the lease, so that one late renewal does not lose it. */
+/** A third of the time of a claim, so that one late renewal does not lose it. */
 const RENEW_MS = 10_000;
 
 type Idempotency = Pick<Call, 'once' | 'record'>;
@@ -41,10 +41,10 @@ export function idempotencyOf(ctx: Context, deps: ApiDeps, { projectId, token }:
 }
 
 function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, status: number): Idempotency {
-  let lease: RequestClaim | undefined;
+  let claim: RequestClaim | undefined;
   let recorded = false;
   const store = async (target: Parameters<typeof storeAnswer>[0], response: unknown): Promise<void> => {
-    await storeAnswer(target, lease!, { status, response });
+    await storeAnswer(target, claim!, { status, response });
     recorded = true;
   };
   return {
@@ -60,15 +60,15 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
         ctx.set('Idempotency-Replayed', 'true');
         return answer;
       }
-      lease = begun;
-      const stopRenewing = keepLease(db, begun, log);
+      claim = begun;
+      const stopRenewing = keepClaim(db, begun, log);
       try {
         const answer = await work();
         if (!recorded) await store(db, answer);
         return answer;
       } catch (error) {
-        await releaseLease(db, begun).catch((err: unknown) =>
-          log.warn({ err }, 'a lease was not released; it expires'),
+        await releaseClaim(db, begun).catch((err: unknown) =>
+          log.warn({ err }, 'a claim was not released; it expires'),
         );
         throw error;
       } finally {
@@ -90,9 +90,9 @@ export function answerInTransaction<Answer>(
   });
 }
 
-function keepLease(db: ApiDeps['db'], lease: RequestClaim, log: Logger): () => void {
+function keepClaim(db: ApiDeps['db'], claim: RequestClaim, log: Logger): () => void {
   const timer = setInterval(() => {
-    renewLease(db, lease).catch((err: unknown) => log.warn({ err }, 'a lease could not be renewed'));
+    renewClaim(db, claim).catch((err: unknown) => log.warn({ err }, 'a claim could not be renewed'));
   }, RENEW_MS);
   return () => clearInterval(timer);
 }

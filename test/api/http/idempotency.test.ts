@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import {
   beginIdempotent,
-  releaseLease,
-  renewLease,
+  releaseClaim,
+  renewClaim,
   storeAnswer,
   type RequestClaim,
 } from '../../../src/projects/idempotency.js';
@@ -125,15 +125,15 @@ describe('Idempotency-Key (contract.md §1)', () => {
     expect(next.body.id).to.not.equal(first.body.id);
   });
 
-  describe('the lease', () => {
+  describe('the claim of a key', () => {
     const hash = Buffer.alloc(32, 1);
     const begin = async () => {
       const key = { projectId: 'proj', path: '/v1/sessions', key: randomUUID() };
-      return { key, lease: (await beginIdempotent(service.db, key, hash)) as RequestClaim };
+      return { key, claim: (await beginIdempotent(service.db, key, hash)) as RequestClaim };
     };
-    const expire = (lease: RequestClaim) =>
+    const expire = (claim: RequestClaim) =>
       service.db.query("UPDATE idempotency_records SET lease_until = now() - interval '1 second' WHERE key = $1", [
-        lease.key,
+        claim.key,
       ]);
     const refusalOf = (work: Promise<unknown>): Promise<string> =>
       work.then(
@@ -141,39 +141,39 @@ describe('Idempotency-Key (contract.md §1)', () => {
         (error: { type: string }) => error.type,
       );
 
-    it('the lease of an Idempotency-Key is refused to others until it ends, runs out or is released', async () => {
-      const { key, lease } = await begin();
+    it('the claim of an Idempotency-Key keeps others from the key until it ends, runs out or is released', async () => {
+      const { key, claim } = await begin();
       expect(await refusalOf(beginIdempotent(service.db, key, hash))).to.equal('idempotency_key_in_use');
       expect(await refusalOf(beginIdempotent(service.db, key, Buffer.alloc(32)))).to.equal('idempotency_key_reused');
-      await expire(lease);
-      await renewLease(service.db, lease);
+      await expire(claim);
+      await renewClaim(service.db, claim);
       expect(await refusalOf(beginIdempotent(service.db, key, hash))).to.equal('idempotency_key_in_use');
-      await releaseLease(service.db, lease);
-      expect(await beginIdempotent(service.db, key, hash)).to.have.property('leaseId');
+      await releaseClaim(service.db, claim);
+      expect(await beginIdempotent(service.db, key, hash)).to.have.property('claimId');
     });
 
-    it('the lease of an Idempotency-Key that expired and was taken rolls back the work of its first holder', async () => {
-      const { key, lease } = await begin();
-      await expire(lease);
+    it('the claim of an Idempotency-Key that expired and was taken rolls back the work of its first holder', async () => {
+      const { key, claim } = await begin();
+      await expire(claim);
       const second = (await beginIdempotent(service.db, key, hash)) as RequestClaim;
       const before = await sessions();
       const late = service.db.transaction(async (tx) => {
         await tx.query(`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
                         SELECT 'ses_late', id, 'm', true, '{}', '{}' FROM projects LIMIT 1`);
-        await storeAnswer(tx, lease, { status: 201, response: {} });
+        await storeAnswer(tx, claim, { status: 201, response: {} });
       });
       expect(await refusalOf(late)).to.equal('idempotency_key_in_use');
       expect(await sessions()).to.equal(before);
-      await releaseLease(service.db, lease);
+      await releaseClaim(service.db, claim);
       await storeAnswer(service.db, second, { status: 201, response: { a: 1 } });
       expect(await beginIdempotent(service.db, key, hash)).to.deep.equal({ status: 201, response: { a: 1 } });
     });
 
-    it('the lease of an Idempotency-Key that ran out and was not taken still counts', async () => {
-      const { key, lease } = await begin();
-      await expire(lease);
-      await storeAnswer(service.db, lease, { status: 201, response: null });
-      await releaseLease(service.db, lease);
+    it('the claim of an Idempotency-Key that ran out and was not taken still counts', async () => {
+      const { key, claim } = await begin();
+      await expire(claim);
+      await storeAnswer(service.db, claim, { status: 201, response: null });
+      await releaseClaim(service.db, claim);
       expect(await beginIdempotent(service.db, key, hash)).to.deep.equal({ status: 201, response: null });
     });
   });
