@@ -74,25 +74,25 @@ describe('the code in the documents runs', () => {
     }
   });
 
-  it('docs/quick-start.md, curl', async () => {
+  it('the code in docs/quick-start.md runs: curl', async () => {
     const code = (await blocks('docs/quick-start.md', 'sh')).join('\n');
     const out = await run('bash', ['-euo', 'pipefail', '-c', code]);
     expect(out).to.match(/^ses_/).and.contain('event: turn.completed').and.contain('COMPLETE').and.contain('May,12');
   });
 
-  it('docs/quick-start.md, the client', async () => {
+  it('the code in docs/quick-start.md runs: the client', async () => {
     const [code] = await blocks('docs/quick-start.md', 'js');
     expect(await runModule(code!))
       .to.match(/^completed /)
       .and.contain('turn.completed');
   });
 
-  it('docs/results.md, the client', async () => {
+  it('the code in docs/results.md runs: the client', async () => {
     const [code] = await blocks('docs/results.md', 'js');
     expect(await runModule(code!)).to.equal('late: 4711, 4712\n');
   });
 
-  it('docs/schedules.md, curl and the client', async () => {
+  it('the code in docs/schedules.md runs: curl and the client', async () => {
     const [shell] = await blocks('docs/schedules.md', 'sh');
     const out = await run('bash', ['-euo', 'pipefail', '-c', shell!], { MODEL: model.models[0]!.id });
     expect(out).to.contain('"state":"started"').and.contain('"state":"paused"').and.contain('"state":"active"');
@@ -100,14 +100,14 @@ describe('the code in the documents runs', () => {
     expect(await runModule(code!)).to.match(/^active \[/);
   });
 
-  it('docs/person-in-the-loop.md, curl', async () => {
+  it('the code in docs/person-in-the-loop.md runs: curl', async () => {
     const code = (await blocks('docs/person-in-the-loop.md', 'sh')).join('\n');
     const out = await run('bash', ['-euo', 'pipefail', '-c', code]);
     expect(out).to.contain('"result":"deny"').and.contain('event: turn.completed');
     expect(mcp.calls).to.deep.equal([]);
   });
 
-  it('docs/person-in-the-loop.md, the client', async () => {
+  it('the code in docs/person-in-the-loop.md runs: the client', async () => {
     const [code] = await blocks('docs/person-in-the-loop.md', 'js');
     expect(await runModule(code!))
       .to.match(/^completed /)
@@ -141,13 +141,13 @@ describe('the code in the documents runs', () => {
     }
   };
 
-  it('docs/person-in-the-loop.md, a server that asks', () =>
+  it('the code in docs/person-in-the-loop.md runs: a server that asks', () =>
     withServer('docs/person-in-the-loop.md', 'ops', async () => {
       const [, example] = await blocks('docs/person-in-the-loop.md', 'js');
       expect(await runModule(example!)).to.equal('completed Deployed main.\n');
     }));
 
-  it('docs/mcp.md, a server with a task', () =>
+  it('the code in docs/mcp.md runs: a server with a task', () =>
     withServer('docs/mcp.md', 'builder', async (serverId) => {
       const sessionId = await service.session({ model_id: model.models[0]!.id, mcp_servers: [serverId] });
       await service.send(sessionId, 'call build with {}');
@@ -157,12 +157,12 @@ describe('the code in the documents runs', () => {
       expect(events.find(({ type }) => type === 'agent.tool_result')).to.include({ content: 'Built main.' });
     }));
 
-  it('docs/streaming.md, a chat page', async () => {
+  it('the code in docs/streaming.md runs: a chat page', async () => {
     const [code] = await blocks('docs/streaming.md', 'js');
     expect(await runModule(code!)).to.equal('6 true\n');
   });
 
-  it('docs/talking.md, the client', async () => {
+  it('the code in docs/talking.md runs: the client', async () => {
     const [code] = await blocks('docs/talking.md', 'js');
     const out = await runModule(code!);
     expect(out)
@@ -172,12 +172,12 @@ describe('the code in the documents runs', () => {
       .and.match(/^Answer in Italian\. [12]$/m);
   });
 
-  it('docs/forks.md, the client', async () => {
+  it('the code in docs/forks.md runs: the client', async () => {
     const [code] = await blocks('docs/forks.md', 'js');
     expect(await runModule(code!)).to.equal('true\n2 turns there,\n2 turns here\n');
   });
 
-  it('docs/workspace.md, the client, with a sandbox', async function () {
+  it('the code in docs/workspace.md runs: the client, with a sandbox', async function () {
     await requireSandbox(this);
     const [code] = await blocks('docs/workspace.md', 'js');
     const other = await startTurnService({ models: model.models, config: { sandboxProvider: 'bubblewrap' } });
@@ -193,12 +193,12 @@ describe('the code in the documents runs', () => {
     }
   });
 
-  it('docs/workspace.md, the client, without a sandbox', async () => {
+  it('the code in docs/workspace.md runs: the client, without a sandbox', async () => {
     const [code] = await blocks('docs/workspace.md', 'js');
     expect(await runModule(code!)).to.contain('This service runs no commands');
   });
 
-  it('docs/money.md, curl and the client', async () => {
+  it('the code in docs/money.md runs: curl and the client', async () => {
     const [entries, shown] = (await blocks('docs/money.md', 'json')).map((json) => JSON.parse(json) as unknown);
     const prices = (entries as ModelEntry[]).map(({ id, price }) => ({ ...model.models[0]!, id, price }));
     const other = await startTurnService({ models: prices });
@@ -227,7 +227,7 @@ describe('the code in the documents runs', () => {
     }
   });
 
-  it('docs/mcp.md, curl', async () => {
+  it('the code in docs/mcp.md runs: curl', async () => {
     const [code] = await blocks('docs/mcp.md', 'sh');
     const env = { KEY: await service.newKey({ project: 'reader' }), MCP_TOKEN: 'a-token' };
     const answer = JSON.parse(await run('bash', ['-euo', 'pipefail', '-c', code!], env)) as Record<string, unknown>;
@@ -237,7 +237,7 @@ describe('the code in the documents runs', () => {
     expect(answer).to.deep.include({ name: 'mail', auth: documented.auth, tools: [{ name: 'send', description: '' }] });
   });
 
-  it('docs/webhooks.md: the receiver takes what is signed, once, and refuses the rest', async () => {
+  it('the code in docs/webhooks.md runs: the receiver takes what is signed, once, and refuses the rest', async () => {
     const port = await freePort();
     const other = await startTurnService({
       config: { mcpAllowedHosts: [`127.0.0.1:${port}`], webhookDeliveries: true, webhookRetrySeconds: [0.2, 1, 1, 1] },
@@ -268,7 +268,7 @@ describe('the code in the documents runs', () => {
     }
   });
 
-  it('docs/cookbook.md: a link in an e-mail shows a call, and its button decides', async () => {
+  it('the code in docs/cookbook.md runs: a link in an e-mail shows a call, and its button decides', async () => {
     const port = await freePort();
     const other = await startTurnService({
       models: model.models,
@@ -318,12 +318,12 @@ describe('the code in the documents runs', () => {
     }
   });
 
-  it('docs/cookbook.md: a person answers what the agent asks', async () => {
+  it('the code in docs/cookbook.md runs: a person answers what the agent asks', async () => {
     const [code] = await blocks('docs/cookbook.md', 'js');
     expect(await runModule(code!)).to.equal('May order 4711 be returned?\ncompleted\n');
   });
 
-  it('docs/cookbook.md: each session of a customer gets what is left of the month', async () => {
+  it('the code in docs/cookbook.md runs: each session of a customer gets what is left of the month', async () => {
     const price = { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };
     const other = await startTurnService({ models: model.models.map((entry) => ({ ...entry, price })) });
     const [, code] = await blocks('docs/cookbook.md', 'js');
@@ -334,7 +334,7 @@ describe('the code in the documents runs', () => {
     }
   });
 
-  it('client/README.md', async () => {
+  it('the code in client/README.md runs', async () => {
     const outs: string[] = [];
     for (const code of await blocks('client/README.md', 'js')) outs.push(await runModule(code));
     expect(outs).to.have.length(5);

@@ -19,12 +19,12 @@ const PAGES = ['README.md', 'CONTRIBUTING.md', 'client/README.md'].concat(
 const page = (name: string): Promise<string> => readFile(new URL(`../${name}`, import.meta.url), 'utf8');
 
 describe('the tables in the documents are those of the code', () => {
-  it('docs/errors.md: every error type with its status', async () => {
+  it('docs/errors.md has every error type with its status', async () => {
     const rows = [...(await page('docs/errors.md')).matchAll(/^\| (\d{3}) \| `(\w+)` \|/gm)];
     expect(Object.fromEntries(rows.map(([, status, type]) => [type, Number(status)]))).to.deep.equal(ERROR_STATUS);
   });
 
-  it('docs/limits.md: every limit that a test goes to', async () => {
+  it('docs/limits.md has every limit that a test goes to', async () => {
     const text = (await page('docs/limits.md')).toLowerCase();
     for (const limit of LIMITS) {
       for (const figure of limit.match(/\d[\d,]*( (MiB|KiB))?/g) ?? [])
@@ -32,19 +32,19 @@ describe('the tables in the documents are those of the code', () => {
     }
   });
 
-  it('docs/interface.md: every permission, and every stored event', async () => {
+  it('docs/interface.md has every permission, and every stored event', async () => {
     const text = await page('docs/interface.md');
     const permissions = [...text.matchAll(/^\| `(\w+:\w+)` \|/gm)].map(([, name]) => name);
     expect(permissions).to.deep.equal(SCOPES);
     for (const type of STORED_EVENT_TYPES) expect(text).to.contain(`\`${type}\``);
   });
 
-  it('docs/streaming.md: every stored event', async () => {
+  it('docs/streaming.md has every stored event', async () => {
     const text = await page('docs/streaming.md');
     for (const type of STORED_EVENT_TYPES) expect(text).to.contain(`\`${type}\``);
   });
 
-  it('docs/errors.md and docs/contract.md: every kind of request that takes an Idempotency-Key', async () => {
+  it('docs/errors.md and docs/contract.md have every kind of request that takes an Idempotency-Key', async () => {
     const [, errors] = /\*\*Idempotency-Key\.\*\*(.*?)\n\n/s.exec(await page('docs/errors.md'))!;
     const [, contract] = /^\| `Idempotency-Key` \(([^)]+)/m.exec(await page('docs/contract.md'))!;
     const takers = routes.filter(([, , , , { idempotent }]) => idempotent).map(([, path]) => path.split('/'));
@@ -55,15 +55,15 @@ describe('the tables in the documents are those of the code', () => {
     }
   });
 
-  it('THIRD-PARTY.md: every package that the service runs with, as `npm run third-party-page` writes it', async () => {
+  it('THIRD-PARTY.md has every package that the service runs with, as `npm run third-party-page` writes it', async () => {
     expect(await page('THIRD-PARTY.md')).to.equal(thirdPartyPage());
   });
 
-  it('docs/settings.md: every setting, as `npm run settings-page` writes it', async () => {
+  it('docs/settings.md has every setting, as `npm run settings-page` writes it', async () => {
     expect(await page('docs/settings.md')).to.equal(settingsPage());
   });
 
-  it('docs/README.md: every page', async () => {
+  it('docs/README.md has every page', async () => {
     const index = await page('docs/README.md');
     for (const [, link] of index.matchAll(/\]\(([^)]+)\)/g)) expect(await page(`docs/${link}`), link).to.not.equal('');
   });
@@ -75,7 +75,7 @@ describe('the commands in the documents', () => {
   const here = (name: string): boolean => existsSync(new URL(`../${name}`, import.meta.url));
 
   for (const name of PAGES) {
-    it(`${name}: can be parsed, and name scripts, files and outputs that exist`, async () => {
+    it(`the commands in ${name} can be parsed, and name scripts, files and outputs that exist`, async () => {
       const { scripts } = JSON.parse(await page('package.json')) as { scripts: Record<string, string> };
       const outputs = await page('deploy/gcp/outputs.tf');
       const ofPage = await blocks(name);

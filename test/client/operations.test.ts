@@ -35,7 +35,7 @@ describe('the client, operation by operation', () => {
     await mcp.close();
   });
 
-  it('sessions, messages, events', async () => {
+  it('the client has the operations of sessions, messages, events', async () => {
     const { items } = await client.listModels();
     expect(items.map(({ id }) => id)).to.deep.equal(['scripted']);
     const session = await client.createSession({ model_id: 'scripted', metadata: { a: '1' } });
@@ -74,7 +74,7 @@ describe('the client, operation by operation', () => {
     expect((await client.listSessions()).items).to.deep.equal([]);
   });
 
-  it('the client, operation by operation run reads its turn from the history when another message followed at once', async () => {
+  it('run() of the client reads its turn from the history when another message followed at once', async () => {
     service.model.on(/First/, text('One.'));
     service.model.on(/Second/, text('Two.', { before: { 0: wait(1000) } }));
     const id = await service.session();
@@ -96,7 +96,7 @@ describe('the client, operation by operation', () => {
     await service.ended(id);
   });
 
-  it('files, from a text, a Blob, a path and a stream', async () => {
+  it('the client uploads and reads files, from a text, a Blob, a path and a stream', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'client-'));
     const path = join(folder, 'Übung "1".csv');
     await writeFile(path, 'a,b\n');
@@ -131,7 +131,7 @@ describe('the client, operation by operation', () => {
     expect(gone).to.be.instanceOf(ApiError).and.include({ type: 'file_not_found', status: 404, retryable: false });
   });
 
-  it('the files of a workspace', async () => {
+  it('the client has the operations of the files of a workspace', async () => {
     const id = await service.session();
     const names = Array.from({ length: 25 }, (_, index) => `/workspace/data/${index + 10} 名前 & more.txt`);
     await writeTree(service, id, Object.fromEntries(names.map((name) => [name, `This is ${name}.`])));
@@ -149,7 +149,7 @@ describe('the client, operation by operation', () => {
     expect(none instanceof ApiError && none.is('workspace_file_not_found')).to.equal(true);
   });
 
-  it('skills and MCP servers', async () => {
+  it('the client has the operations of skills and MCP servers', async () => {
     const content: Uint8Array = new TextEncoder().encode('---\nname: greet\n---\nGreet.');
     const skill = await client.uploadSkill({ filename: 'SKILL.md', content });
     expect(await client.getSkill(skill.id)).to.deep.equal(skill);
@@ -179,7 +179,7 @@ describe('the client, operation by operation', () => {
     expect(none).to.deep.equal([]);
   });
 
-  it('webhooks', async () => {
+  it('the client has the operations of webhooks', async () => {
     const receiver = await startWebhookReceiver();
     mcpAllowedHosts.push(receiver.host);
     const { secret, ...webhook } = await client.createWebhook({ url: receiver.url, event_types: ['turn.completed'] });
@@ -218,7 +218,7 @@ describe('the client, operation by operation', () => {
     await receiver.close();
   });
 
-  it('schedules', async () => {
+  it('the client has the operations of schedules', async () => {
     const session = await client.createSession({ model_id: 'scripted' });
     service.model.on(/Report/, 'Nothing is late.');
     const schedule = await client.createSchedule({
@@ -241,7 +241,7 @@ describe('the client, operation by operation', () => {
     await service.ended(session.id);
   });
 
-  it('the client, operation by operation goes through all pages, and asks for the next one when it is needed', async () => {
+  it('the client goes through all pages, and asks for the next one when it is needed', async () => {
     const key = await service.newKey({ project: 'many' });
     const many = new AgentSessionClient({ baseUrl: service.url, apiKey: key });
     for (let made = 0; made < 101; made += 1) await many.createSession({ model_id: 'scripted' });
@@ -250,7 +250,7 @@ describe('the client, operation by operation', () => {
     expect(ids.size).to.equal(101);
   });
 
-  it('the client, operation by operation finds sessions by status, time and metadata', async () => {
+  it('the client finds sessions by status, time and metadata', async () => {
     const metadata = { 'customer & more': 'a=b', team: 'red' };
     const { id, created_at } = await client.createSession({ model_id: 'scripted', metadata });
     const { items } = await client.listSessions({
@@ -263,7 +263,7 @@ describe('the client, operation by operation', () => {
     for await (const other of others) expect.fail(other.id);
   });
 
-  it('the client, operation by operation throws errors with their type and details', async () => {
+  it('the client throws errors with their type and details', async () => {
     const error = await client.createSession({ model_id: 'none' }).catch((thrown: unknown) => thrown);
     if (!(error instanceof ApiError) || !error.is('unknown_model')) throw error;
     expect(error.details!.available_models).to.deep.equal(['scripted']);
@@ -271,7 +271,7 @@ describe('the client, operation by operation', () => {
     expect(error.requestId).to.match(/^req_/);
   });
 
-  it('the client, operation by operation refuses an id that would change the path', () => {
+  it('the client refuses an id that would change the path', () => {
     for (const id of ['', '.', '..']) expect(() => client.getSession(id)).to.throw(TypeError);
   });
 });

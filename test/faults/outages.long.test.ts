@@ -44,7 +44,7 @@ describe('outages', function () {
       return statuses.every((status) => status === 200);
     });
 
-  describe('of a part that is killed under load', () => {
+  describe('a part that is killed under load', () => {
     let load: Load;
     beforeEach(async () => {
       load = await startLoad(TURNS, PACE);
@@ -59,17 +59,17 @@ describe('outages', function () {
       console.log(`      all turns ended ${((performance.now() - back) / 1000).toFixed(1)} s after it was back`);
     };
 
-    it('every worker', async () => {
+    it('every worker is killed under load, and no turn is lost', async () => {
       await Promise.all(system.workers.map((worker) => worker.kill()));
       await awayAndBack(() => Promise.all(system.workers.map((worker) => worker.start())));
     });
 
-    it('every API process', async () => {
+    it('every API process is killed under load, and no turn is lost', async () => {
       await Promise.all(system.apis.map((api) => api.kill()));
       await awayAndBack(() => Promise.all(system.apis.map((api) => api.start())));
     });
 
-    it('Postgres: messages are refused for now', async () => {
+    it('Postgres is killed under load: messages are refused for now', async () => {
       const sessionId = await system.session();
       await system.postgres!.kill();
       await awayAndBack(
@@ -83,7 +83,7 @@ describe('outages', function () {
       expect(await system.history(sessionId)).to.deep.equal([]);
     });
 
-    it('Temporal: messages are accepted and run later', async () => {
+    it('Temporal is killed under load: messages are accepted and run later', async () => {
       const sessionId = await system.session();
       await system.temporal!.kill();
       await awayAndBack(
@@ -184,7 +184,7 @@ describe('outages', function () {
   });
 
   /** Last, because the address of the database leads to the standby afterwards. */
-  describe('of the primary Postgres', () => {
+  describe('the primary Postgres', () => {
     let standby: Standby;
     before(async () => (standby = await startStandby(system.postgres!)));
     after(() => standby.stop());

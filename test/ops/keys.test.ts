@@ -17,14 +17,14 @@ describe('npm run keys (contract.md §5, §13)', () => {
   const listed = async () =>
     JSON.parse((await run('list', '--json')).out) as { id: string; [field: string]: unknown }[];
 
-  it('create prints the key alone, and the key works at once', async () => {
+  it('npm run keys create prints the key alone, and the key works at once', async () => {
     const { code, out } = await run('create', '--project', 'acme');
     expect(code).to.equal(0);
     expect(out).to.match(/^ask_[A-Za-z0-9_-]{43}\n$/);
     expect((await service.as(out.trim())('GET', '/v1/sessions')).status).to.equal(200);
   });
 
-  it('create says which key it is, whether its project is new, and that it has every permission', async () => {
+  it('npm run keys create says which key it is, whether its project is new, and that it has every permission', async () => {
     const first = await run('create', '--project', 'typo');
     const [{ id }] = (await listed()) as [{ id: string }];
     expect(first.err)
@@ -45,7 +45,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect([out, err]).to.deep.equal(['Usage: keys\n', '']);
   });
 
-  it('create grants the requested permissions, or all by default', async () => {
+  it('npm run keys create grants the requested permissions, or all by default', async () => {
     await run('create', '--project', 'scoped', '--scopes', 'files:read, sessions:read,files:read');
     await run('create', '--project', 'scoped', '--scopes', 'all');
     await run('create', '--project', 'scoped');
@@ -53,7 +53,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect(scopes).to.deep.equal([SCOPES, SCOPES, ['files:read', 'sessions:read']]);
   });
 
-  it('create creates the project once, and sets its limit if requested', async () => {
+  it('npm run keys create creates the project once, and sets its limit if requested', async () => {
     const limitOf = async (project: string) =>
       service.db.query('SELECT max_running_turns AS max FROM projects WHERE name = $1', [project]);
     await run('create', '--project', 'limited');
@@ -73,7 +73,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect((await run('list')).out).to.contain(newest!.id);
   });
 
-  it('create names a key, and lets it expire after a part of a day', async () => {
+  it('npm run keys create names a key, and lets it expire after a part of a day', async () => {
     const name = 'n'.repeat(255);
     const before = Date.now();
     const { out } = await run('create', '--project', 'named', '--name', name, '--expires-in-days', '0.5');
@@ -136,7 +136,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect(await version()).to.equal(written);
   });
 
-  it('revoke holds within 5 s, also for a key that is in use', async () => {
+  it('npm run keys revoke holds within 5 s, also for a key that is in use', async () => {
     const { out } = await run('create', '--project', 'revoked');
     const client = service.as(out.trim());
     expect((await client('GET', '/v1/sessions')).status).to.equal(200);
@@ -177,7 +177,7 @@ describe('npm run keys (contract.md §5, §13)', () => {
     expect((await listed())[0]).to.have.all.keys(...FIELDS);
   });
 
-  it('revoke of a key that does not exist fails', async () => {
+  it('npm run keys revoke of a key that does not exist fails', async () => {
     const { code, err } = await run('revoke', 'key_none');
     expect(code).to.equal(1);
     expect(err).to.contain('key_none');

@@ -14,7 +14,7 @@ const buy = () => toolUse('mcp__shop__buy', {}, { id: 'toolu_buy' });
 const send = () => toolUse('mcp__shop__send', {}, { id: 'toolu_send' });
 
 /** contract.md §9 "Continue": after each way in which a turn can end without completing, and at several moments of it. */
-describe('a turn that is continued after', function () {
+describe('a turn that is continued', function () {
   this.timeout(60_000);
   let service: TurnService;
   let mcp: TestMcpServer;
@@ -77,7 +77,7 @@ describe('a turn that is continued after', function () {
     ['turn_timeout', [text('Endless '), wait(600_000), text('never')]],
   ];
   for (const [type, reply] of failures) {
-    it(`${type}: sees the finished work, and does not repeat it`, async () => {
+    it(`a turn that is continued after ${type} sees the finished work, and does not repeat it`, async () => {
       const { sessionId, turnId } = await begin([text('I buy it.'), buy()], reply);
       const end = await service.ended(sessionId);
       expect(end.error).to.include({ type });
@@ -89,7 +89,7 @@ describe('a turn that is continued after', function () {
     });
   }
 
-  it('a turn that is continued after its workflow was terminated: sees the finished work', async () => {
+  it('a turn that is continued after its workflow was terminated sees the finished work', async () => {
     const { sessionId, turnId } = await begin([text('I buy it.'), buy()], [text('Half'), wait(600_000)]);
     await service.model.request(1);
     await temporal.workflow.getHandle(turnId).terminate('by hand');
@@ -100,7 +100,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('a cancel in the second model call: sees the finished work', async () => {
+  it('a turn that is continued after a cancel in the second model call sees the finished work', async () => {
     const { sessionId, turnId } = await begin([text('I buy it.'), buy()], [text('Half'), wait(600_000)]);
     await service.model.request(1);
     await cancel(sessionId);
@@ -111,7 +111,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('a cancel while the model is away: sees the finished work', async () => {
+  it('a turn that is continued after a cancel while the model is away sees the finished work', async () => {
     const { sessionId, turnId } = await begin([buy()], busyFor('overloaded_error', 5000));
     const stream = await service.stream(sessionId);
     await stream.until(({ event }) => event === 'agent.retry.delta');
@@ -121,7 +121,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('a cancel while a call waits for a person: sees that this call was not run, and which were', async () => {
+  it('a turn that is continued after a cancel while a call waits for a person sees that this call was not run, and which were', async () => {
     const { sessionId, turnId } = await begin(message([buy(), send()]));
     await requiredActions(service, sessionId);
     await eventually('the other call has its result', async () =>
@@ -134,7 +134,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('a cancel, and again a cancel: sees all of it', async () => {
+  it('a turn that is continued after a cancel, and again a cancel sees all of it', async () => {
     const { sessionId, turnId } = await begin([buy()], [text('Half'), wait(600_000)]);
     await service.model.request(1);
     await cancel(sessionId);
@@ -151,7 +151,7 @@ describe('a turn that is continued after', function () {
     expect(callsMade()).to.deep.equal(['buy']);
   });
 
-  it('nothing else: a turn that completed, or does not fit into the context, is refused', async () => {
+  it('a turn that completed, or does not fit into the context, cannot be continued', async () => {
     const ends: [string, Reply[]][] = [
       ['completed', [[buy()], [toolUse('list_files')], [toolUse('list_files')]]],
       ['completed', [message(text('Half'), { stopReason: 'max_tokens' })]],

@@ -95,7 +95,7 @@ describe('POST /v1/files', () => {
       ['form-data; name="file"; filename=".."', '..'],
     ];
     for (const [disposition, kept] of names) {
-      it(`${disposition.slice(23, 80)} becomes ${kept.slice(0, 20)}`, async () => {
+      it(`a file name ${disposition.slice(23, 80)} becomes ${kept.slice(0, 20)}`, async () => {
         const { status, body } = await postParts(service, [{ disposition, content: 'x' }]);
         expect(status, JSON.stringify(body)).to.equal(201);
         expect(body.filename).to.equal(kept);
@@ -177,7 +177,7 @@ describe('POST /v1/files', () => {
       ['a header without a colon', [{ ...filePart('a.txt'), headers: ['nonsense'] }], 400, 'bad_request'],
     ];
     for (const [what, parts, status, type] of cases) {
-      it(`${what}: ${status} ${type}`, async () => {
+      it(`POST /v1/files refuses ${what}: ${status} ${type}`, async () => {
         const before = await stored();
         const { status: got, body } = await postParts(service, parts);
         expect([got, body.error.type]).to.deep.equal([status, type]);
@@ -187,21 +187,21 @@ describe('POST /v1/files', () => {
       });
     }
 
-    it('more than 1 MiB after the parts', async () => {
+    it('POST /v1/files refuses more than 1 MiB after the parts', async () => {
       const epilogue = Buffer.concat([multipartBody([filePart('a.txt')]), Buffer.alloc(MIB + 1, 'e')]);
       expect((await service.api('POST', '/v1/files', epilogue, MULTIPART)).body.error.type).to.equal(
         'content_too_large',
       );
     });
 
-    it('another Content-Type', async () => {
+    it('POST /v1/files refuses another Content-Type', async () => {
       for (const type of ['application/json', 'multipart/mixed; boundary=x', 'application/x-www-form-urlencoded']) {
         const { status, body } = await service.api('POST', '/v1/files', '{}', { 'Content-Type': type });
         expect([status, body.error.type]).to.deep.equal([415, 'unsupported_media_type']);
       }
     });
 
-    it('a body that is no multipart, or lacks its end or its boundary', async () => {
+    it('POST /v1/files refuses a body that is no multipart, or lacks its end or its boundary', async () => {
       const bodies = [
         ['garbage', MULTIPART],
         [multipartBody([filePart('a.txt')], ''), MULTIPART],
@@ -213,7 +213,7 @@ describe('POST /v1/files', () => {
       }
     });
 
-    it('no body at all', async () => {
+    it('POST /v1/files refuses no body at all', async () => {
       const { status, body } = await service.api('POST', '/v1/files', undefined, MULTIPART);
       expect([status, body.error.type]).to.deep.equal([422, 'validation_error']);
     });

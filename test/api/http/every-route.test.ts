@@ -89,13 +89,14 @@ describe('every route', () => {
 
   describe('wants a key', () => {
     for (const route of withKey) {
-      it(title(route), async () => refused(await call(service.as(null), route), 'authentication_error'));
+      it(`${title(route)} wants a key`, async () =>
+        refused(await call(service.as(null), route), 'authentication_error'));
     }
   });
 
   describe('wants its own permission, and no other', () => {
     for (const route of withKey) {
-      it(`${title(route)}: ${route[2]}`, async () => {
+      it(`${title(route)} needs ${route[2]}`, async () => {
         const others = service.as(await service.newKey({ scopes: SCOPES.filter((scope) => scope !== route[2]) }));
         const answer = await call(others, route, target(route, NONE));
         refused(answer, 'insufficient_scope');
@@ -112,7 +113,7 @@ describe('every route', () => {
 
     for (const route of withKey) {
       const [, , permission, , { id }, scope] = route;
-      it(`${title(route)}: ${scope ?? 'none may'}`, async () => {
+      it(`${title(route)} with a session token: ${scope ?? 'none may'}`, async () => {
         // Streams and uploads of these tests are not looked at: what is refused is.
         const as = async (scopes: string[]): Promise<ApiResponse> =>
           call(service.as(await newToken(service, ids.session_id!, { scopes })), route, target(route, own()));
@@ -132,7 +133,7 @@ describe('every route', () => {
     }
 
     for (const route of withKey.filter(([, , , , , scope]) => scope !== null)) {
-      it(`${title(route)}: as often as all tokens of a session may, and as long as it exists`, async () => {
+      it(`${title(route)} with a session token: as often as all tokens of a session may, and as long as it exists`, async () => {
         const callOf = async (sessionId: string): Promise<ApiResponse> =>
           call(
             service.as(await newToken(service, sessionId)),
@@ -169,7 +170,7 @@ describe('every route', () => {
 
   describe('other projects', () => {
     for (const route of withResource) {
-      it(title(route), async () => {
+      it(`${title(route)} does not see other projects`, async () => {
         const stranger = service.as(await service.newKey({ project: 'strangers' }));
         const theirs = await call(stranger, route);
         const none = await call(stranger, route, target(route, NONE));
@@ -197,7 +198,7 @@ describe('every route', () => {
 
   describe('takes JSON that it can read', () => {
     for (const route of withJson) {
-      it(title(route), async () => {
+      it(`${title(route)} takes JSON that it can read`, async () => {
         const send = (body: string, headers = {}): Promise<ApiResponse> =>
           service.api(route[0], target(route), body, headers);
         refused(await send('{'), 'bad_request');
@@ -212,7 +213,7 @@ describe('every route', () => {
 
   describe('takes one file', () => {
     for (const route of withUpload) {
-      it(title(route), async () => {
+      it(`${title(route)} takes one file`, async () => {
         const send = (parts: Parameters<typeof multipartBody>[0], headers = {}): Promise<ApiResponse> =>
           service.api(route[0], target(route), multipartBody(parts), { ...MULTIPART, ...headers });
         const preamble = Buffer.from(`${'p'.repeat(MIB + 1)}\r\n`);
@@ -227,7 +228,7 @@ describe('every route', () => {
 
   describe('pages by limit and cursor', () => {
     for (const route of paged) {
-      it(title(route), async () => {
+      it(`${title(route)} pages by limit and cursor`, async () => {
         const get = (query: string): Promise<ApiResponse> => service.api('GET', `${target(route)}?${query}`);
         for (const limit of [1, 100]) expect((await get(`limit=${limit}`)).status).to.equal(200);
         for (const limit of [0, 101, -1, 'x', '']) refused(await get(`limit=${limit}`), 'validation_error');
@@ -242,7 +243,7 @@ describe('every route', () => {
   describe('rate limits', () => {
     const few = useService({ config: { rateLimitPerMinute: 2 } });
     for (const route of limited) {
-      it(title(route), async () => {
+      it(`${title(route)} has its rate limit`, async () => {
         // Some operations share a limit: each gets a project of its own.
         const project = few.as(await few.newKey({ project: route[4].id }));
         for (const time of [1, 2]) {
@@ -256,7 +257,7 @@ describe('every route', () => {
       });
     }
 
-    it('every route has its rate limit if it writes and nowhere else', async () => {
+    it('a route that does not write has no rate limit', async () => {
       for (const route of withKey.filter(([, , , limited]) => !limited)) {
         for (let times = 0; times < 3; times += 1) {
           const { status, headers } = await call(few.api, route, target(route, NONE));
@@ -305,7 +306,7 @@ describe('every route', () => {
     });
 
     for (const route of withKey.filter(([, , , , { idempotent }]) => idempotent)) {
-      it(title(route), async () => {
+      it(`${title(route)} has one effect for a repeated Idempotency-Key`, async () => {
         const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
         if (route[4].id === 'sendAnswers') await insertWaitingTurn(own.db, session_id);
         if (route[4].id === 'continueTurn') await insertTurn(own.db, session_id, 'cancelled');

@@ -36,7 +36,7 @@ describe('hostile input to every operation gets a documented 4xx', () => {
   const withKey = routes.filter(([, , permission]) => permission !== null);
   for (const route of withKey.filter(([, , , , operation]) => operation.body !== undefined)) {
     const [method, path, , , { id, body }] = route;
-    it(`${id}: bodies`, async () => {
+    it(`${id} answers hostile bodies with a documented 4xx`, async () => {
       await fc.assert(
         fc.asyncProperty(bodiesOf(body!), nasty, async (sent, param) => {
           const { status } = await service.api(method, target(path, param.toWellFormed()), JSON.stringify(sent));
@@ -52,7 +52,7 @@ describe('hostile input to every operation gets a documented 4xx', () => {
     ([method, , , , { success }]) => method === 'GET' && success.mediaType === undefined,
   )) {
     const [method, path, , , { id }] = route;
-    it(`${id}: ids and queries`, async () => {
+    it(`${id} answers hostile ids and queries with a documented 4xx`, async () => {
       await fc.assert(
         fc.asyncProperty(nasty, nasty, nasty, async (param, name, value) => {
           const query = new URLSearchParams(

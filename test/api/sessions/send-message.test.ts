@@ -38,7 +38,7 @@ describe('send a message', () => {
   const holding = async (...scopes: Scope[]) =>
     service.as(await service.newKey({ scopes: ['sessions:write', ...scopes] }));
 
-  it('send a message answers 201 with the user.message event, at once', async () => {
+  it('sending a message answers 201 with the user.message event, at once', async () => {
     const sessionId = await service.session();
     const { status, body } = await service.api('POST', `/v1/sessions/${sessionId}/messages`, {
       content: ' Hello\n👋 ',
@@ -69,10 +69,11 @@ describe('send a message', () => {
     ['NUL', 'a\0b', '422 validation_error'],
     ['a lone surrogate', 'a\ud800b', '422 validation_error'],
   ] as const) {
-    it(`content: ${what} → ${expected}`, async () => expect(await outcome({ content })).to.equal(expected));
+    it(`a message whose content is ${what} gets ${expected}`, async () =>
+      expect(await outcome({ content })).to.equal(expected));
   }
 
-  it('send a message requires content, and refuses unknown fields', async () => {
+  it('sending a message requires content, and refuses unknown fields', async () => {
     const missing = await send({});
     expect(missing.status).to.equal(422);
     expect(missing.body.error.details.errors[0].path).to.be.oneOf(['', '/content']);
@@ -82,7 +83,7 @@ describe('send a message', () => {
     expect(await outcome({ content: 'x', skills: 'all' })).to.equal('422 validation_error');
   });
 
-  it('send a message takes up to 20 files and skills, in their order, as they are now', async () => {
+  it('sending a message takes up to 20 files and skills, in their order, as they are now', async () => {
     const { status, body } = await send({
       content: 'x',
       files: fileIds.slice(0, 20).reverse(),
@@ -97,7 +98,7 @@ describe('send a message', () => {
     expect(await outcome({ content: 'x', skills: skillIds })).to.equal('422 validation_error');
   });
 
-  it('send a message takes a skill in three forms, once', async () => {
+  it('sending a message takes a skill in three forms, once', async () => {
     const [a, b, c] = skillIds;
     const { body } = await send({ content: 'x', skills: [a, { id: b }, { skill_id: c }] });
     expect(body.skills.map(({ id }: { id: string }) => id)).to.deep.equal([a, b, c]);
@@ -111,7 +112,7 @@ describe('send a message', () => {
     expect(await outcome({ content: 'x', files: [{ id: fileIds[0] }] })).to.equal('422 validation_error');
   });
 
-  it('send a message lists every file, or every skill, that is missing', async () => {
+  it('sending a message lists every file, or every skill, that is missing', async () => {
     const missingFiles = await send({ content: 'x', files: [fileIds[0], NO_FILE, 'nonsense'], skills: [NO_SKILL] });
     expect(missingFiles.status).to.equal(404);
     expect(missingFiles.body.error).to.deep.include({
@@ -126,7 +127,7 @@ describe('send a message', () => {
     });
   });
 
-  it('send a message finds neither files nor skills of another project', async () => {
+  it('sending a message finds neither files nor skills of another project', async () => {
     const stranger = service.as(await service.newKey({ project: 'stranger' }));
     const { body: session } = await stranger('POST', '/v1/sessions', { model_id: 'scripted' });
     const post = async (body: unknown) =>
@@ -135,7 +136,7 @@ describe('send a message', () => {
     expect(await post({ content: 'x', skills: [skillIds[0]] })).to.include({ type: 'skill_not_found' });
   });
 
-  it('send a message requires files:read and skills:read for the files and skills it names, but not for empty arrays', async () => {
+  it('sending a message requires files:read and skills:read for the files and skills it names, but not for empty arrays', async () => {
     expect(await outcome({ content: 'x' }, await holding())).to.equal('201 user.message');
     expect(await outcome({ content: 'x', files: [], skills: [] }, await holding())).to.equal('201 user.message');
     const files = await send({ content: 'x', files: [NO_FILE] }, await holding('skills:read'));
@@ -162,7 +163,7 @@ describe('send a message', () => {
     expect(await post({ content: 'x' })).to.equal('session_running');
   });
 
-  it('send a message answers 404 for a session that is gone, whatever else is wrong, and also where it would repeat an answer', async () => {
+  it('sending a message answers 404 for a session that is gone, whatever else is wrong, and also where it would repeat an answer', async () => {
     const gone = await service.session();
     const key = { 'Idempotency-Key': 'of a session that is gone' };
     const post = (body: unknown, headers: Record<string, string> = {}, api = service.api) =>
@@ -194,7 +195,7 @@ describe('send a message', () => {
     expect(kept).to.have.length(0);
   });
 
-  it('send a message keeps the recorded file and skill in the event after they are deleted', async () => {
+  it('sending a message keeps the recorded file and skill in the event after they are deleted', async () => {
     const fileId = await uploaded('files', 'gone.txt', 'x');
     const skillId = await uploaded('skills', 'SKILL.md', skillMd('gone', 'Gone soon.', 'x'));
     const sessionId = await service.session();
