@@ -5,7 +5,7 @@ import { ServiceError, validationError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { findSessionState, type SessionState } from '../sessions/store.js';
-import { changeTurn, ifOpen, lockTurn, saveTurn, type TurnDeps } from '../turns/change-turn.js';
+import { changeTurn, changeTurnIn, ifOpen, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';
 import {
   hasOpenTurn,
@@ -161,9 +161,9 @@ export async function waitForTurn(
   openTurnId: string,
   message: Message,
 ): Promise<Accepted> {
-  const turn = await lockTurn(tx, openTurnId, ifOpen);
-  const waits = await enqueue(tx, sessionId, message);
-  turn.expectMessages();
-  saveTurn(tx, turn, {});
+  const { value: waits } = await changeTurnIn(tx, {}, openTurnId, ifOpen, (turn) => {
+    turn.expectMessages();
+    return enqueue(tx, sessionId, message);
+  });
   return { waits, started: null };
 }

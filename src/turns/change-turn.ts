@@ -27,8 +27,7 @@ export const ifRunning: Fence = (turn) => turn.state === 'running';
 
 /**
  * Changes one turn: locks its row, checks the fence, runs `work`, stores what the turn's methods changed, all or nothing, and
- * notifies watchers after the commit. Nothing else changes an existing turn or appends its events, but for `waitForTurn`
- * (src/messages/accept.ts): in a transaction that is open already, it notes that a message waits, which no watcher sees.
+ * notifies watchers after the commit. Nothing else changes an existing turn or appends its events.
  *
  * `work` decides in plain TypeScript, and touches the transaction alone: the turn is locked meanwhile, and after a deadlock `work`
  * runs again on a turn that is loaded again. `next` runs in the same transaction, after the turn is stored: a step that ends the turn
@@ -43,17 +42,29 @@ export async function changeTurn<T>(
   next: (value: T, turn: Turn, tx: EntityManager) => Promise<T> | T = (value) => value,
 ): Promise<T> {
   const { value, turn } = await transaction(deps.db, async (tx) => {
-    const turn = await lockTurn(tx, turnId, fence);
-    const value = await work(turn, tx);
-    saveTurn(tx, turn, deps);
-    return { value: await next(value, turn, tx), turn };
+    const changed = await changeTurnIn(tx, deps, turnId, fence, work);
+    return { ...changed, value: await next(changed.value, changed.turn, tx) };
   });
   await notifyWatchers(deps, turn);
   return value;
 }
 
-/** Locks a turn until the transaction ends, for a change that `saveTurn` stores. @throws TurnEndedError, OvertakenError */
-export async function lockTurn(tx: EntityManager, turnId: string, fence: Fence): Promise<Turn> {
+/** As `changeTurn`, in a transaction that is open already, for changes that watchers do not see: it notifies nobody. */
+export async function changeTurnIn<T>(
+  tx: EntityManager,
+  deps: Pick<TurnDeps, 'config'>,
+  turnId: string,
+  fence: Fence,
+  work: (turn: Turn, tx: EntityManager) => Promise<T> | T,
+): Promise<{ value: T; turn: Turn }> {
+  const turn = await lockTurn(tx, turnId, fence);
+  const value = await work(turn, tx);
+  saveTurn(tx, turn, deps);
+  return { value, turn };
+}
+
+/** Locks a turn until the transaction ends. @throws TurnEndedError, OvertakenError */
+async function lockTurn(tx: EntityManager, turnId: string, fence: Fence): Promise<Turn> {
   const locked = await lockTurnRow(tx, turnId);
   if (locked === undefined) throw new TurnEndedError(turnId);
   const { now, ...row } = locked;
@@ -63,11 +74,7 @@ export async function lockTurn(tx: EntityManager, turnId: string, fence: Fence):
 }
 
 /** Stores what a change did to a turn that the transaction has locked. */
-export function saveTurn(
-  tx: EntityManager,
-  turn: Turn,
-  { config }: { config?: Pick<Config, 'usageMetadataDays'> },
-): void {
+function saveTurn(tx: EntityManager, turn: Turn, { config }: Pick<TurnDeps, 'config'>): void {
   const { row, events, ended } = turn;
   updateTurnRow(tx, row);
   if (events.length > 0) insertEvents(tx, row, events);

@@ -45,7 +45,7 @@ describe('turns and events', () => {
 });
 
 /** Functions whose callback holds locks: of a turn's row, of a session's, or of other rows. */
-const LOCKING = new Set(['changeTurn', 'transaction', 'savepoint']);
+const LOCKING = new Set(['changeTurn', 'changeTurnIn', 'transaction', 'savepoint']);
 /** What no code under a lock uses: another connection of the pool, or anything that takes its time. */
 const SLOW = /^(?:fetch|sleep|setTimeout|storage|notifier|workflows|readFile|writeFile|workflow|client)$/;
 /** A value of `deps` that is plain data. */
