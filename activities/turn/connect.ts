@@ -6,6 +6,7 @@ import { findServers, getServer, lockServer } from '../../src/mcp/find-servers.j
 import { failureReason } from '../../src/mcp/reasons.js';
 import { recordServerState, storeTools } from '../../src/mcp/store.js';
 import { hashTools } from '../../src/mcp/toolsets.js';
+import { findSessionServers, type SessionServers } from '../../src/sessions/store.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { recordTurnServers } from '../../src/steps/servers.js';
 import type { ActivityDeps } from '../deps.js';
@@ -35,11 +36,12 @@ export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMc
     runActivity(deps, { turn_id: turnId }, async (signal, { lostWorkers }) => {
       const turn = await claimTurn(deps, turnId);
       if (turn.isConnected) return;
-      const servers = await findServers(deps.db, turn.projectId, turn.serverIds);
+      const session = await findSessionServers(deps.db, turn.sessionId);
+      const servers = await findServers(deps.db, turn.projectId, session.serverIds);
       const began = performance.now();
       const connected =
         lostWorkers < MAX_LOST_WORKERS
-          ? await connectServers(servers, turn, deps, signal)
+          ? await connectServers(servers, session, deps, signal)
           : await skipServers(servers, deps, lostWorkers);
       await record(deps, turnId, connected, Math.round(performance.now() - began));
     });
@@ -52,13 +54,13 @@ export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMc
  */
 export async function connectServers(
   servers: readonly McpServerRow[],
-  { askingServerIds, hasUser }: { askingServerIds: readonly string[]; hasUser: boolean },
+  { askingServerIds, user }: Pick<SessionServers, 'askingServerIds' | 'user'>,
   { mcp, db, log }: Pick<ToolDeps, 'mcp' | 'db' | 'log'>,
   signal: AbortSignal,
 ): Promise<ConnectedServer[]> {
   return Promise.all(
     servers.map(async (server): Promise<ConnectedServer> => {
-      if (server.credentials === 'user') return { server, failure: hasUser ? null : NO_USER };
+      if (server.credentials === 'user') return { server, failure: user === null ? NO_USER : null };
       const { failure, tools } = await mcp
         .verify({ ...server, mayAsk: askingServerIds.includes(server.id) }, signal)
         .then(

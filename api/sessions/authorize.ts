@@ -6,7 +6,7 @@ import { findCredentialOf, notifyDropped, putCredential } from '../../src/mcp/us
 import { validationError } from '../../src/platform/errors.js';
 import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { text, timestamp } from '../../src/platform/schema-fields.js';
-import { findSessionUser } from '../../src/sessions/store.js';
+import { findSessionServers } from '../../src/sessions/store.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -45,8 +45,8 @@ export const authorizeSession = operation<FromSchema<typeof body>, SessionState>
   async handle({ deps, body: { mcp_server_id }, resource }) {
     const { db, config } = deps;
     const { project_id: projectId } = resource;
-    const { user, mcpServers } = await findSessionUser(db, resource.id);
-    const server = mcpServers.includes(mcp_server_id) ? await findServer(db, projectId, mcp_server_id) : null;
+    const { user, serverIds } = await findSessionServers(db, resource.id);
+    const server = serverIds.includes(mcp_server_id) ? await findServer(db, projectId, mcp_server_id) : null;
     if (user === null) throw validationError('/mcp_server_id', 'cannot be authorized: the session has no user');
     if (server === null) throw validationError('/mcp_server_id', 'is no MCP server of the session');
     if (server.credentials !== 'user' || server.oauth === null)

@@ -104,13 +104,24 @@ export async function findSessionState(db: Db, projectId: string, id: string): P
   return state ?? null;
 }
 
-/** For whom a session acts, and its servers. */
-export async function findSessionUser(db: Db, id: string): Promise<{ user: string | null; mcpServers: string[] }> {
-  const [row] = await runSql<{ user: string | null; mcpServers: string[] }>(
+export interface SessionServers {
+  /** For whom the session acts. */
+  user: string | null;
+  serverIds: string[];
+  /** The servers that may ask the person. */
+  askingServerIds: string[];
+}
+
+/** The MCP servers of a session; none if it is gone. */
+export async function findSessionServers(db: Db, id: string): Promise<SessionServers> {
+  const [row] = await runSql<SessionServers>(
     db,
-    sql`SELECT end_user AS user, mcp_servers AS "mcpServers" FROM sessions WHERE id = ${id}`,
+    sql`SELECT end_user AS user, mcp_servers AS "serverIds",
+          ARRAY(SELECT entry->>'mcp_server_id' FROM json_array_elements(tools) AS entry
+            WHERE entry->>'type' = 'mcp_toolset' AND entry->>'elicitation' = 'true') AS "askingServerIds"
+        FROM sessions WHERE id = ${id}`,
   );
-  return row ?? { user: null, mcpServers: [] };
+  return row ?? { user: null, serverIds: [], askingServerIds: [] };
 }
 
 /**

@@ -38,7 +38,7 @@ describe('connecting the MCP servers of a turn', () => {
   /** The failure of each server, in order. */
   const connect = async (signal = new AbortController().signal): Promise<(string | null)[]> => {
     const deps = { mcp: calls.mcp, db: service.db, log: createLogger('silent', 'test') };
-    return (await connectServers(await rows(), { askingServerIds: [], hasUser: false }, deps, signal)).map(
+    return (await connectServers(await rows(), { askingServerIds: [], user: null }, deps, signal)).map(
       ({ failure }) => failure,
     );
   };
