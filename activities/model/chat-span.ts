@@ -6,7 +6,7 @@ import type { ModelClient } from './clients.js';
 /** Runs a model call in a span, named as OpenTelemetry's conventions for generative AI say. It has no content. */
 export function withChatSpan<T>(
   { entry }: ModelClient,
-  { sessionId, step, attempt }: ModelCall,
+  { sessionId, step, failures }: ModelCall,
   answer: ModelAnswer,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -17,7 +17,7 @@ export function withChatSpan<T>(
     'gen_ai.request.model': entry.model,
     'gen_ai.conversation.id': sessionId,
     step,
-    attempt,
+    attempt: failures + 1,
   };
   return withSpan(`chat ${entry.model}`, attributes, async (span) => {
     try {

@@ -26,10 +26,10 @@ export interface ModelCall {
   step: number;
   /** The turn's last stored event when the call began. */
   position: number;
-  /** Number of the attempt since that event. */
-  attempt: number;
   /** Number of the call in its turn. */
   call: number;
+  /** No other call has begun since that event. */
+  isFirstCall: boolean;
   messageId: string;
   startedAt: string;
   /** Failures of this call so far that are tried again, and the age of the first one. A call tried again is one call. */
@@ -64,6 +64,10 @@ export const NO_USAGE: CallUsage = {
   cache_creation_input_tokens: 0,
 };
 
+/**
+ * The number of a call is in the column `attempt`, here and in `deltas`. Builds before wrote there the number of the call since the
+ * event `position`: in both, the calls after an event have growing numbers, also if processes of both builds make them.
+ */
 const INSERT_CALL = `
   INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token, started_at, model_id, cost,
     currency)
@@ -87,7 +91,7 @@ export function beginModelCall(
 ): Promise<ModelCall> {
   const messageId = newId('message');
   return changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
-    const { hasStep, follows, ...before } = await readProgress(tx, turn, step);
+    const { hasStep, follows, isFirstCall, ...failing } = await readProgress(tx, turn, step);
     if (hasStep) throw new OvertakenError(turnId);
     if (steering?.mayWait === false && turn.hasWaiting) throw new SteeringChangedError();
     if (!follows) {
@@ -98,15 +102,13 @@ export function beginModelCall(
     const began = turn.position;
     if (steering?.mayWait) await deliverSteering(tx, turn, step, steering.ids);
     const { position, sessionId, projectId, at: startedAt } = turn;
-    const attempt = position === began ? before.attempts + 1 : 1;
-    const number = turn.beginCall(model);
+    const call = turn.beginCall(model);
     write(tx, INSERT_CALL, [
-      ...[turnId, step, position, attempt, messageId, task.workerId, Buffer.from(task.token), startedAt, model.id],
+      ...[turnId, step, position, call, messageId, task.workerId, Buffer.from(task.token), startedAt, model.id],
       ...[priceCall(model, NO_USAGE), model.price?.currency ?? null],
     ]);
-    const { failures, failingForMs } = before;
-    const place = { turnId, sessionId, projectId, step, position, attempt, call: number };
-    return { ...place, model, messageId, startedAt, failures, failingForMs };
+    const place = { turnId, sessionId, projectId, step, position, call };
+    return { ...place, isFirstCall: isFirstCall || position > began, model, messageId, startedAt, ...failing };
   });
 }
 
@@ -114,8 +116,8 @@ interface Progress {
   hasStep: boolean;
   /** The step before is stored, and its calls are done. */
   follows: boolean;
-  /** Calls since the turn's last event. */
-  attempts: number;
+  /** No call has begun since the turn's last event. */
+  isFirstCall: boolean;
   failures: number;
   failingForMs: number;
 }
@@ -125,7 +127,7 @@ const PROGRESS = `
   SELECT EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2) AS "hasStep",
     ($2::integer = 1 OR EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2 - 1))
       AND NOT EXISTS (SELECT FROM tool_calls WHERE turn_id = $1 AND step = $2 - 1 AND state <> 'done') AS follows,
-    (SELECT coalesce(max(attempt), 0) FROM model_attempts WHERE turn_id = $1 AND position = $3) AS attempts,
+    NOT EXISTS (SELECT FROM model_attempts WHERE turn_id = $1 AND position = $3) AS "isFirstCall",
     failed.count::integer AS failures,
     coalesce(extract(epoch FROM $6::timestamptz - failed.since) * 1000, 0)::double precision AS "failingForMs"
   FROM (
@@ -192,9 +194,9 @@ export function endCall(
 }
 
 function usageOf(
-  { turnId, position, attempt, model }: ModelCall,
+  { turnId, position, call, model }: ModelCall,
   { usage, firstTokenMs }: Pick<ModelAnswer, 'usage' | 'firstTokenMs'>,
 ): unknown[] {
   const firstToken = firstTokenMs === null ? null : Math.round(firstTokenMs);
-  return [turnId, position, attempt, JSON.stringify(usage), priceCall(model, usage), firstToken];
+  return [turnId, position, call, JSON.stringify(usage), priceCall(model, usage), firstToken];
 }

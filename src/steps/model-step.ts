@@ -91,7 +91,7 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
           insertDeltas(tx, call, step.deltas);
           insertCalls(tx, turn, call.step, calls);
           turn.append(...events);
-          turn.streamed = { attempt: call.attempt, deltas: step.deltas.last };
+          turn.streamed = { call: call.call, deltas: step.deltas.last };
           const result = outcome === null ? null : turn.end(outcome, await readFacts(tx, turn.id));
           return { result, next: null };
         },

@@ -44,6 +44,6 @@ export async function storeStates(
     if (open.count < states.length) throw new OvertakenError(turnId);
     write(tx, STORE_STATES, reported);
     turn.append(...events);
-    turn.streamed = { attempt: 0, deltas: 0 };
+    turn.streamed = { call: 0, deltas: 0 };
   });
 }

@@ -155,7 +155,7 @@ async function storeOutcome(
       const [, stored] = await tx.query<[unknown, number]>(STORE_RESULT, values);
       if (stored === 0) throw new OvertakenError(turnId);
       turn.append(...((await eventsBefore?.(tx)) ?? []), ...(event === null ? [] : [event]));
-      turn.streamed = { attempt: 0, deltas: 0 };
+      turn.streamed = { call: 0, deltas: 0 };
       await commit?.(tx);
     });
   } catch (error) {

@@ -1,20 +1,18 @@
 import type { DeltaType } from '../events/stream-schema.js';
 
-/**
- * The position of a model call's deltas: the turn's last stored event when the call began, and the attempt after that
- * event.
- */
+/** The place of a model call's deltas: the turn's last stored event when the call began, and the number of the call in its turn. */
 interface DeltaPlace {
   turnId: string;
   position: number;
-  attempt: number;
+  call: number;
   messageId: string;
 }
 
+/** A model call. Only the turn's latest one may store deltas. */
 export interface DeltaSource extends DeltaPlace {
   sessionId: string;
-  /** The number of the call in its turn. Only the turn's latest call may store deltas. */
-  call: number;
+  /** No other call has begun since that event: the call's first delta comes right after it. */
+  isFirstCall: boolean;
 }
 
 /** Consecutive deltas of one type: the type, then the content of each. */

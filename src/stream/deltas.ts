@@ -234,7 +234,6 @@ export class DeltaStore {
         rows.map(({ turnId }) => turnId),
         rows.map(({ position }) => position),
         rows.map(({ call }) => call),
-        rows.map(({ attempt }) => attempt),
         rows.map(({ last }) => last),
         rows.map(({ messageId }) => messageId),
         rows.map(({ runs }) => JSON.stringify(runs)),
@@ -253,14 +252,14 @@ export class DeltaStore {
 const INSERT_ACCEPTED = `
   WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
   accepted AS (
-    SELECT turn_id, d.position, call, attempt, last, message_id, runs,
+    SELECT turn_id, d.position, call, last, message_id, runs,
       coalesce(cancel_requested_at < statement_timestamp() - interval '${STOP_AFTER_CANCEL_MS} ms', false) AS must_stop
-    FROM unnest($1::text[], $2::integer[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::text[])
-      AS d(turn_id, position, call, attempt, last, message_id, runs)
+    FROM unnest($1::text[], $2::integer[], $3::integer[], $4::integer[], $5::text[], $6::text[])
+      AS d(turn_id, position, call, last, message_id, runs)
     JOIN turns ON id = turn_id AND state = 'running' AND turns.position = d.position AND model_calls = call),
   stored AS (
     INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs)
-    SELECT turn_id, position, attempt, last, message_id, runs FROM accepted, setting)
+    SELECT turn_id, position, call, last, message_id, runs FROM accepted, setting)
   SELECT turn_id, call, must_stop FROM accepted`;
 
 function keyOf({ turnId, call }: Pick<DeltaSource, 'turnId' | 'call'>): string {
@@ -273,8 +272,8 @@ const INSERT = `
 /** Stores deltas in the transaction of the events after them: who sees the events sees the deltas. Run it in `withPartitions`. */
 export function insertDeltas(tx: EntityManager, source: DeltaSource, { last, runs }: UnstoredDeltas): void {
   if (runs.length === 0) return;
-  const { turnId, position, attempt, messageId } = source;
-  write(tx, INSERT, [turnId, position, attempt, last, messageId, JSON.stringify(runs)]);
+  const { turnId, position, call, messageId } = source;
+  write(tx, INSERT, [turnId, position, call, last, messageId, JSON.stringify(runs)]);
 }
 
 function* pieces(content: string): Generator<string> {

@@ -40,11 +40,11 @@ export function bytesOfFrame({ json }: Frame): number {
 }
 
 function createFrame(turnId: string, position: Position, type: string, json: string, writtenAt?: number): Frame {
-  const [, stored, attempt, delta] = position;
+  const [, stored, call, delta] = position;
   return {
     turnId,
     position,
-    id: formatEventId(turnId, stored, attempt, delta),
+    id: formatEventId(turnId, stored, call, delta),
     type,
     json,
     ...(writtenAt !== undefined && { writtenAt }),
@@ -73,13 +73,13 @@ export function* framesOfDeltas(
   turn: number,
   { after = START, sentAt }: { after?: Position; sentAt?: number },
 ): Generator<Frame> {
-  const { turnId, position: stored, attempt, messageId } = batch;
+  const { turnId, position: stored, call, messageId } = batch;
   const dataOf = (type: DeltaType, content: string): object =>
     type === RETRY
       ? { type, turn_id: turnId, ...(JSON.parse(content) as RetryNotice) }
       : { type, turn_id: turnId, message_id: messageId, content };
   for (const { number, type, content } of unpackDeltas(batch)) {
-    const position: Position = [turn, stored, attempt, number];
+    const position: Position = [turn, stored, call, number];
     if (comparePositions(position, after) <= 0) continue;
     yield createFrame(turnId, position, type, JSON.stringify(dataOf(type, content)), sentAt);
   }
@@ -95,8 +95,8 @@ export function batchOf(place: Omit<DeltaBatch, 'first' | 'runs'>, last: number,
  * Empty if no text was streamed since the last stored event.
  */
 export async function cutOffMessage(db: Db, turnId: string, position: number): Promise<NewEvent[]> {
-  const rows: { attempt: number; last: number; message_id: string; runs: string }[] = await db.query(
-    `SELECT attempt, last, message_id, runs FROM deltas
+  const rows: { call: number; last: number; message_id: string; runs: string }[] = await db.query(
+    `SELECT attempt AS call, last, message_id, runs FROM deltas
      WHERE turn_id = $1 AND position = $2
        AND attempt = (SELECT max(attempt) FROM model_attempts WHERE turn_id = $1 AND position = $2)
      ORDER BY last`,
@@ -104,8 +104,8 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
   );
   let content = '';
   let number = 0;
-  for (const { attempt, last, message_id: messageId, runs } of rows) {
-    for (const delta of unpackDeltas(batchOf({ turnId, position, attempt, messageId }, last, runs))) {
+  for (const { call, last, message_id: messageId, runs } of rows) {
+    for (const delta of unpackDeltas(batchOf({ turnId, position, call, messageId }, last, runs))) {
       if (delta.number <= number) continue;
       number = delta.number;
       if (delta.type === 'agent.message.delta') content += delta.content;
@@ -118,7 +118,7 @@ export async function cutOffMessage(db: Db, turnId: string, position: number): P
 /** The characters that a stream has still to send after a place; `isOfSession`: those of the turns that follow too. */
 export async function countPendingCharacters(
   db: Db,
-  { turnId, at: [, stored, attempt, number] }: Pick<StreamPlace, 'turnId' | 'at'>,
+  { turnId, at: [, stored, call, number] }: Pick<StreamPlace, 'turnId' | 'at'>,
   isOfSession: boolean,
 ): Promise<number> {
   const [row]: { characters: number }[] = await db.query(
@@ -129,7 +129,7 @@ export async function countPendingCharacters(
         WHERE turns.id = $1)
        + (SELECT coalesce(sum(length(runs)), 0) FROM deltas
           WHERE turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)) AS characters`,
-    [turnId, stored, attempt, number, isOfSession],
+    [turnId, stored, call, number, isOfSession],
   );
   return row!.characters;
 }

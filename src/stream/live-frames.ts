@@ -5,20 +5,20 @@ import { comparePositions, type StreamPlace, type Position } from './position.js
 
 /**
  * The frames of a notification after a place, possibly none. Null if frames are missing in between, or if the notification does not
- * contain its frames: they are read from the tables. Before the first delta of a new attempt there may be deltas of an earlier
- * attempt, which are in the table by then: such deltas are accepted only right after a read.
+ * contain its frames: they are read from the tables. Earlier calls after the same event may have deltas, which are in the table by
+ * then: the first delta of a call is accepted right after a read, or if there was no earlier call.
  */
 export function liveFrames({ turnId, at }: StreamPlace, one: TurnNotification, wasRead: boolean): Frame[] | null {
   if (one.turnId !== turnId) return null;
-  const [turn, stored, attempt, delta] = at;
+  const [turn, stored, call, delta] = at;
   if (comparePositions(lastOf(one, turn), at) <= 0) return [];
   if (one.kind === 'stored') {
     if (one.live === null || comparePositions([turn, ...one.live.after], at) !== 0) return null;
     return framesOfEvents(one.live.events, turn);
   }
   if (one.position !== stored) return null;
-  const isFirst = one.first === 1 && one.attempt > attempt && (wasRead || one.attempt === 1);
-  const follows = one.attempt === attempt ? one.first <= delta + 1 : isFirst;
+  const isFirst = one.first === 1 && one.call > call && (wasRead || one.isFirstCall);
+  const follows = one.call === call ? one.first <= delta + 1 : isFirst;
   return follows ? [...framesOfDeltas(one, turn, { after: at, sentAt: one.sentAt })] : null;
 }
 
@@ -34,10 +34,10 @@ export function sortNotifications(
 }
 
 function firstOf(one: TurnNotification, turn: number): Position {
-  return one.kind === 'deltas' ? [turn, one.position, one.attempt, one.first] : [turn, one.position, 0, 0];
+  return one.kind === 'deltas' ? [turn, one.position, one.call, one.first] : [turn, one.position, 0, 0];
 }
 
 function lastOf(one: TurnNotification, turn: number): Position {
   if (one.kind === 'stored') return [turn, one.position, 0, 0];
-  return [turn, one.position, one.attempt, one.first + countDeltas(one.runs) - 1];
+  return [turn, one.position, one.call, one.first + countDeltas(one.runs) - 1];
 }

@@ -21,7 +21,7 @@ const MAX_RUNS_BYTES = 7_700;
 /** A notification always has room for its deltas. Stored events that are too large are null: readers query for them. */
 export type TurnNotification =
   | { kind: 'stored'; turnId: string; position: number; live: LiveEvents | null }
-  | (DeltaBatch & { kind: 'deltas'; sentAt: number });
+  | (DeltaBatch & { kind: 'deltas'; sentAt: number } & Pick<DeltaSource, 'isFirstCall'>);
 
 /** Stored events for readers that have every frame up to `after`: these readers need no query. */
 export interface LiveEvents {
@@ -75,12 +75,13 @@ export class Notifier {
   }
 
   /** Sends deltas of a model call live. Each must fit into a payload (`MAX_CHARACTERS` in deltas.ts). */
-  deltas({ turnId, sessionId, position, attempt, messageId }: DeltaSource, first: number, runs: DeltaRun[]): void {
-    const batch = { turnId, position, attempt, messageId, first, runs };
+  deltas(source: DeltaSource, first: number, runs: DeltaRun[]): void {
+    const { turnId, sessionId, position, call, isFirstCall, messageId } = source;
+    const batch = { turnId, position, call, messageId, first, runs };
     const sentAt = Date.now();
-    this.#takeHere(sessionId, { kind: 'deltas', ...batch, sentAt });
+    this.#takeHere(sessionId, { kind: 'deltas', ...batch, sentAt, isFirstCall });
     const channel = channelOf(sessionId);
-    for (const part of splitBatch(batch)) this.send(channel, formatBatch(sessionId, part, sentAt));
+    for (const part of splitBatch(batch)) this.send(channel, formatBatch(sessionId, part, sentAt, isFirstCall));
   }
 
   /** Resolves when all notifications so far were sent or have failed. */
@@ -132,12 +133,15 @@ function formatStored(turn: Pick<TurnFields, 'id' | 'sessionId' | 'position'>, l
   return format(turn.id, turn.sessionId, [turn.position]);
 }
 
+/** The seventh part stands in the first notification of a call alone: a build before does not know it, and reads the tables. */
 function formatBatch(
   sessionId: string,
-  { turnId, position, attempt, first, messageId, runs }: DeltaBatch,
+  { turnId, position, call, first, messageId, runs }: DeltaBatch,
   sentAt: number,
+  isFirstCall: boolean,
 ): string {
-  return format(turnId, sessionId, [position, attempt, first, messageId, runs, sentAt]);
+  const parts = [position, call, first, messageId, runs, sentAt];
+  return format(turnId, sessionId, isFirstCall && first === 1 ? [...parts, isFirstCall] : parts);
 }
 
 function format(turnId: string, sessionId: string, parts: unknown[]): string {
@@ -162,16 +166,17 @@ export function parseNotification(payload: string): TurnNotification | null {
     const live = after && events && { after, events: rowsOf(turnId, position, events) };
     return { kind: 'stored', turnId, position, live: live ?? null };
   }
-  if (parts.length !== 6) return null;
-  const [position, attempt, first, messageId, runs, sentAt] = parts as [
+  if (parts.length !== 6 && parts.length !== 7) return null;
+  const [position, call, first, messageId, runs, sentAt, isFirstCall = false] = parts as [
     number,
     number,
     number,
     string,
     DeltaRun[],
     number,
+    boolean?,
   ];
-  return { kind: 'deltas', turnId, position, attempt, first, messageId, runs, sentAt };
+  return { kind: 'deltas', turnId, position, call, first, messageId, runs, sentAt, isFirstCall };
 }
 
 type StoredEvent = [id: string, type: string, createdAt: string, data: string];

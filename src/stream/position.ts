@@ -1,9 +1,9 @@
-/** A position in a turn: the last stored event, then the attempt of the model call and the delta after that event. */
-export type TurnPosition = readonly [stored: number, attempt: number, delta: number];
+/** A position in a turn: the last stored event, then the number of the model call in the turn and its delta after that event. */
+export type TurnPosition = readonly [stored: number, call: number, delta: number];
 
 /**
  * A position in the stream of a session: the number of the turn, then the position in it. Stored event n of turn t is
- * [t, n, 0, 0]; delta d of attempt a after it is [t, n, a, d]. Commit order is position order.
+ * [t, n, 0, 0]; delta d of call c after it is [t, n, c, d]. Commit order is position order.
  */
 export type Position = readonly [turn: number, ...inTurn: TurnPosition];
 
@@ -26,9 +26,9 @@ export function comparePositions(a: Position, b: Position): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || a[3] - b[3];
 }
 
-/** The SSE id of a frame: `<turn_id>:<position>`. */
-export function formatEventId(turnId: string, stored: number, attempt = 0, delta = 0): string {
-  return attempt === 0 ? `${turnId}:${stored}` : `${turnId}:${stored}.${attempt}.${delta}`;
+/** The SSE id of a frame: `<turn_id>:<position>`, of a delta `<turn_id>:<position>.<call>.<delta>`. */
+export function formatEventId(turnId: string, stored: number, call = 0, delta = 0): string {
+  return call === 0 ? `${turnId}:${stored}` : `${turnId}:${stored}.${call}.${delta}`;
 }
 
 /** Parses a `Last-Event-ID`; null if it is not one of our ids. */

@@ -16,7 +16,7 @@ const MAX_ROWS = 200;
 /** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */
 const DELTA_OVERHEAD = 350;
 /** By name, so that the statement is prepared (src/db/prepared-client). */
-const COLUMNS = 'position, attempt, last, type, id, created_at, message_id, data';
+const COLUMNS = 'position, call, last, type, id, created_at, message_id, data';
 
 export interface NextFrames {
   /** Where the frames begin: for a place at the end of a turn, the start of the turn that follows. */
@@ -48,43 +48,44 @@ const READ_NEXT = `
         t.${OPEN} OR (t.id = seen.id AND $8) AS is_live, t.id = last_turn_id AS is_last,
         coalesce(seen.is_over AND seen.id = last_turn_id, false) AS is_over,
         CASE WHEN NOT seen.is_over THEN $4 ELSE 0 END AS stored,
-        CASE WHEN NOT seen.is_over THEN $5 ELSE 0 END AS attempt_before,
+        CASE WHEN NOT seen.is_over THEN $5 ELSE 0 END AS call_before,
         CASE WHEN NOT seen.is_over THEN $6 ELSE 0 END AS delta
       FROM session LEFT JOIN seen ON true
         LEFT JOIN turns next ON seen.is_over AND next.session_id = session.id AND next.number = seen.number + 1
           AND (next.from_queue OR $7 OR seen.number = 0)
         LEFT JOIN turns t
           ON t.id = CASE WHEN NOT seen.is_over THEN seen.id ELSE coalesce(next.id, last_turn_id) END)
-  SELECT turn_id, place.number AS turn_number, turn_position, is_open, is_live, is_last, is_over, stored, attempt_before, delta,
-    frames.position, attempt, last, type, id, created_at, message_id, data, found
+  SELECT turn_id, place.number AS turn_number, turn_position, is_open, is_live, is_last, is_over, stored, call_before, delta,
+    frames.position, call, last, type, id, created_at, message_id, data, found
   FROM place LEFT JOIN (SELECT ${COLUMNS}, found FROM (
       SELECT ${COLUMNS}, sum(bytes) OVER place - bytes AS bytes_before, count(*) OVER () AS found
       FROM (
         SELECT ${COLUMNS}, octet_length(data) + ${DELTA_OVERHEAD} * (last - lag(last, 1,
-          CASE WHEN (position, attempt) = ((SELECT stored FROM place), (SELECT attempt_before FROM place))
+          CASE WHEN (position, call) = ((SELECT stored FROM place), (SELECT call_before FROM place))
             THEN (SELECT delta FROM place) ELSE 0 END)
-          OVER (PARTITION BY position, attempt ORDER BY last)) AS bytes
+          OVER (PARTITION BY position, call ORDER BY last)) AS bytes
         FROM (
-          (SELECT position, 0 AS attempt, 0 AS last, type, id, created_at, NULL AS message_id, data::text
+          (SELECT position, 0 AS call, 0 AS last, type, id, created_at, NULL AS message_id, data::text
            FROM events
            WHERE session_id = $2 AND turn_number = (SELECT number FROM place WHERE $9::boolean AND NOT is_over)
              AND position > (SELECT stored FROM place)
            ORDER BY position LIMIT ${MAX_ROWS})
           UNION ALL
-          (SELECT position, attempt, last, NULL, NULL, NULL, message_id, runs
+          (SELECT position, attempt AS call, last, NULL, NULL, NULL, message_id, runs
            FROM deltas
            WHERE turn_id = (SELECT turn_id FROM place WHERE $9::boolean AND is_live)
              AND (position, attempt, last)
-               > ((SELECT stored FROM place), (SELECT attempt_before FROM place), (SELECT delta FROM place))
+               > ((SELECT stored FROM place), (SELECT call_before FROM place), (SELECT delta FROM place))
            ORDER BY position, attempt, last LIMIT ${MAX_ROWS})
           ORDER BY 1, 2, 3 LIMIT ${MAX_ROWS}) AS rows) AS measured
-      WINDOW place AS (ORDER BY position, attempt, last ROWS UNBOUNDED PRECEDING)) AS counted
+      WINDOW place AS (ORDER BY position, call, last ROWS UNBOUNDED PRECEDING)) AS counted
     WHERE bytes_before < ${MAX_BATCH_BYTES}) AS frames ON true
-  ORDER BY frames.position, frames.attempt, frames.last`;
+  ORDER BY frames.position, frames.call, frames.last`;
 
 interface FrameRow {
   position: number;
-  attempt: number;
+  /** The number of the model call; 0 for a stored event. */
+  call: number;
   /** Number of the row's last delta; 0 for a stored event. */
   last: number;
   type: string;
@@ -106,7 +107,7 @@ interface TurnRow {
   is_last: boolean;
   is_over: boolean;
   stored: number;
-  attempt_before: number;
+  call_before: number;
   delta: number;
 }
 
@@ -154,7 +155,7 @@ function placeIn(turn: TurnRow): Pick<StreamPlace, 'turnId' | 'at' | 'isOver' | 
   const { turn_id: turnId, turn_number: number, is_over: isOver, is_live } = turn;
   if (turnId === null) return { turnId: '', at: START, isOver: false, isLive: true };
   if (isOver) return { turnId, at: [number, turn.turn_position, 0, 0], isOver, isLive: true };
-  return { turnId, at: [number, turn.stored, turn.attempt_before, turn.delta], isOver, isLive: is_live };
+  return { turnId, at: [number, turn.stored, turn.call_before, turn.delta], isOver, isLive: is_live };
 }
 
 /** The place of a stream that has sent frames after `from`. */
@@ -185,11 +186,11 @@ function framesOfRows(from: StreamPlace, rows: FrameRow[]): { frames: Frame[]; i
 /** One frame after the other: a row may hold more deltas than a read returns, and begin before the place. */
 function* unpackRows({ turnId, at }: StreamPlace, rows: FrameRow[]): Generator<Frame> {
   const [turn] = at;
-  for (const { position, attempt, last, type, id, created_at: createdAt, message_id: messageId, data } of rows) {
+  for (const { position, call, last, type, id, created_at: createdAt, message_id: messageId, data } of rows) {
     const ofTurn = { turnId: turnId!, position };
     if (id !== null)
       yield* framesOfEvents([{ ...ofTurn, id, turn_id: turnId!, type, created_at: createdAt!, data }], turn);
-    else yield* framesOfDeltas(batchOf({ ...ofTurn, attempt, messageId: messageId! }, last, data), turn, { after: at });
+    else yield* framesOfDeltas(batchOf({ ...ofTurn, call, messageId: messageId! }, last, data), turn, { after: at });
   }
 }
 
@@ -221,7 +222,7 @@ export async function findBehind(db: Db, places: StreamPlace[], withDeltas: bool
   const rows = await db.query<{ index: number }[]>(
     `SELECT place.n::integer - 1 AS index
      FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::boolean[]) WITH ORDINALITY
-         AS place(session_id, turn_id, position, attempt, delta, with_deltas, n)
+         AS place(session_id, turn_id, position, call, delta, with_deltas, n)
        LEFT JOIN sessions ON sessions.id = place.session_id AND deleted_at IS NULL
        LEFT JOIN turns ON turns.id = place.turn_id
        LEFT JOIN LATERAL (
@@ -230,7 +231,7 @@ export async function findBehind(db: Db, places: StreamPlace[], withDeltas: bool
          ORDER BY attempt DESC, last DESC LIMIT 1) AS latest ON true
      WHERE sessions.id IS NULL OR coalesce(last_turn_id, '') <> place.turn_id
        OR (turns.position, coalesce(latest.attempt, 0), coalesce(latest.last, 0))
-         > (place.position, place.attempt, place.delta)`,
+         > (place.position, place.call, place.delta)`,
     [
       places.map(({ sessionId }) => sessionId),
       places.map(({ turnId }) => turnId),

@@ -127,9 +127,9 @@ export class SessionReader {
   /** Begins with what a stream has read, unless the reader has begun or the stream has to read further turns. */
   #begin({ from, frames, to, hasMore, open }: NextFrames): void {
     if (this.#head !== null || (open === null && hasMore)) return;
-    const [turn, , attempt] = from.at;
+    const [turn, , call] = from.at;
     // Not all frames are read, or a client names a delta that may not exist. The stream reads up to there itself.
-    const isUnsure = open !== null && (hasMore || (frames.length === 0 && attempt > 0));
+    const isUnsure = open !== null && (hasMore || (frames.length === 0 && call > 0));
     const place = open === null ? to : isUnsure ? { ...from, at: [turn, open.stored, 0, 0] as const } : from;
     this.ring.begin(place.at);
     this.#moveTo(place);

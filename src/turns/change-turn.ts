@@ -87,7 +87,7 @@ async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Prom
   const { events, streamed, ended } = turn;
   if (events.length === 0) return;
   const before = events[0]!.position - 1;
-  const after: TurnPosition = streamed?.deltas ? [before, streamed.attempt, streamed.deltas] : [before, 0, 0];
+  const after: TurnPosition = streamed?.deltas ? [before, streamed.call, streamed.deltas] : [before, 0, 0];
   notifier.notify(turn, streamed === null ? null : { after, events });
   if (ended === null) return;
   observeOutcome(turn, ended, log);

@@ -22,7 +22,7 @@ export class Turn {
   /** The events that this change appends. */
   readonly events: EventRow[] = [];
   /** The deltas that watchers have seen before `events`; null if it is not known: they read the tables. */
-  streamed: { attempt: number; deltas: number } | null = null;
+  streamed: { call: number; deltas: number } | null = null;
   #isProgress = true;
   #ended: TurnResult | null = null;
   readonly #row: TurnRow;

@@ -139,7 +139,7 @@ function checkDeltas(frames: SeenFrame[]): string[] {
     });
 }
 
-type Place = [stored: number, attempt: number, delta: number];
+type Place = [stored: number, call: number, delta: number];
 
 function placeOf(turnId: string, id: string): Place | null {
   const match = /^(.+):(\d+)(?:\.(\d+)\.(\d+))?$/.exec(id);

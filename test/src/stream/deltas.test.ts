@@ -7,6 +7,7 @@ import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-p
 import { DeltaStore } from '../../../src/stream/deltas.js';
 import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';
 import { CHANNELS, channelOf, Notifier, parseNotification, type TurnNotification } from '../../../src/stream/notify.js';
+import { liveFrames } from '../../../src/stream/live-frames.js';
 import { START, type StreamPlace } from '../../../src/stream/position.js';
 import { SessionReader } from '../../../src/stream/reader.js';
 import { readNext, type NextFrames } from '../../../src/stream/read-next.js';
@@ -19,7 +20,7 @@ import { beginModelCall, NO_USAGE } from '../../../src/steps/model-call.js';
 import { storeStep } from '../../../src/steps/model-step.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
 import { acceptMessage } from '../../support/accept-message.js';
-import type { TurnDeps } from '../../../src/turns/change-turn.js';
+import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { storedDeltas, writeDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
@@ -258,6 +259,58 @@ describe('deltas', () => {
     await endTurn(deps, turn.id, { kind: 'cancelled' });
   });
 
+  it('deltas of a call follow an event without a read, unless another call has begun after the event or an older build sent them', async () => {
+    const turn = await running();
+    const call = () => beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+    const calls = [await call(), await call()];
+    await changeTurn(deps, turn.id, ifRunning, (changed) =>
+      changed.append({ type: 'agent.message', data: { message_id: 'msg_1', content: 'x' } }),
+    );
+    calls.push(await call());
+    expect(calls.map(({ position, call, isFirstCall }) => [position, call, isFirstCall])).to.deep.equal([
+      [1, 1, true],
+      [1, 2, false],
+      [2, 3, true],
+    ]);
+    for (const one of calls) notifier.deltas(one, 1, [[DELTA, 'Hello']]);
+    const live = (one: TurnNotification, wasRead: boolean): string[] | undefined => {
+      const at = [1, one.position, 0, 0] as const;
+      const place: StreamPlace = { ...turn, projectId, turnId: turn.id, at, isOver: false, isLive: true };
+      return liveFrames(place, one, wasRead)?.map(({ id }) => id);
+    };
+    const [first, again, next] = await notified(turn);
+    expect([first!, again!, next!].map((one) => live(one, false))).to.deep.equal([
+      [`${turn.id}:1.1.1`],
+      undefined,
+      [`${turn.id}:2.3.1`],
+    ]);
+    expect(live(again!, true)).to.deep.equal([`${turn.id}:1.2.1`]);
+    const old = parseNotification(`${turn.id} ${turn.sessionId} [2,1,1,"msg_1",[["${DELTA}","Hello"]],0]`)!;
+    expect([live(old, false), live(old, true)]).to.deep.equal([undefined, [`${turn.id}:2.1.1`]]);
+  });
+
+  it('deltas of a call come after those of a call of the build before, which counted calls from the last event', async () => {
+    const turn = await running();
+    const old = await open(turn);
+    old.write(DELTA, 'Old');
+    await old.flush();
+    // The turn had made three calls before its last event.
+    await db.query('UPDATE turns SET model_calls = 4 WHERE id = $1', [turn.id]);
+    const writer = await open(turn);
+    writer.write(DELTA, 'New');
+    await writer.flush();
+    expect((await framesOf(turn)).map((frame) => frame.split(' ')[0])).to.deep.equal([
+      `${turn.id}:1.1.1`,
+      `${turn.id}:1.5.1`,
+    ]);
+    await endTurn(deps, turn.id, { kind: 'cancelled' });
+    const [cut] = await db.query<{ content: string }[]>(
+      `SELECT data->>'content' AS content FROM events WHERE turn_id = $1 AND type = 'agent.message'`,
+      [turn.id],
+    );
+    expect(cut!.content).to.equal('New');
+  });
+
   it('deltas reach the many streams of a session together; the first one of a message and an event do not wait', async () => {
     const turn = await running();
     const ring = new RingMemory().createRing();
@@ -270,7 +323,7 @@ describe('deltas', () => {
       seen = reader.head!.at[3];
     });
     for (let n = 0; n < 500; n += 1) reader.watchers.add(() => undefined);
-    const of = { turnId: turn.id, attempt: 1, messageId: 'msg_1', sentAt: 0 };
+    const of = { turnId: turn.id, call: 1, messageId: 'msg_1', sentAt: 0, isFirstCall: true };
     const take = (first: number): void =>
       reader.take({ ...of, kind: 'deltas', position: 1, first, runs: [[DELTA, `${first} `]] });
     take(1);
