@@ -12,6 +12,7 @@ import {
   manyWatchers,
   PACE_MS,
   slowModel,
+  slowTraffic,
   tokens,
   turnMemory,
   warmUp,
@@ -42,10 +43,10 @@ const ROWS: Row[] = [
     [`lag, ${turns} turns, p95`, 'ms', { own: '≤ 40' }],
     [`tokens in a delta, ${turns} turns`, '', {}],
   ]),
-  ...SLOW_TURNS.flatMap((turns): Row[] => [
-    [`added to the first token, ${turns} slow turns, p50`, 'ms', { own: '≤ 25' }],
-    [`added to each token, ${turns} slow turns, p50`, 'ms', { own: '≤ 15' }],
-    [`added to each token, ${turns} slow turns, p99`, 'ms', { own: '≤ 60' }],
+  ...SLOW_TURNS.flatMap((turns) => [`${turns} in flight`, `${turns} slow turns`]).flatMap((which): Row[] => [
+    [`added to the first token, ${which}, p50`, 'ms', { own: '≤ 25' }],
+    [`added to each token, ${which}, p50`, 'ms', { own: '≤ 15' }],
+    [`added to each token, ${which}, p99`, 'ms', { own: '≤ 60' }],
   ]),
   [`own CPU per token and watcher, ${WATCHERS} watchers`, 'µs', {}],
   [`lag, ${WATCHERS} watchers, p50`, 'ms', {}],
@@ -62,7 +63,7 @@ const ROWS: Row[] = [
  */
 export default scenario({
   measures:
-    'what a streamed token costs and how late it is, beside the minimal Temporal turn and LangGraph; --only takes the beginning of a part: tokens, slow model, watchers, memory, idle watchers, capacity; --sides takes names of sides, separated by commas; --profile FOLDER shows where the CPU of the one process goes',
+    'what a streamed token costs and how late it is, beside the minimal Temporal turn and LangGraph; --only takes the beginning of a part: tokens, slow traffic, slow model, watchers, memory, idle watchers, capacity; --sides takes names of sides, separated by commas; --profile FOLDER shows where the CPU of the one process goes',
   options: { rounds: 1, only: '', sides: '', profile: '' },
   async run(bench, { rounds, only, sides: wanted, profile }) {
     if (profile !== '') bench.atEnd(() => printProfiles(profile));
@@ -92,6 +93,7 @@ function parts({ model, baseline, service, apart, langgraph, langgraphServer }: 
   const own = [baseline, service, apart];
   return [
     ...TURNS.map((turns): Part => [`tokens ${turns}`, all, (side) => tokens(model, side, turns)]),
+    ...SLOW_TURNS.map((turns): Part => [`slow traffic ${turns}`, all, (side) => slowTraffic(model, side, turns)]),
     ...SLOW_TURNS.map((turns): Part => [`slow model ${turns}`, all, (side) => slowModel(model, side, turns)]),
     ['watchers', own, (side) => manyWatchers(model, side, WATCHERS)],
     ['memory', own, (side) => turnMemory(model, side, IN_MEMORY)],

@@ -9,6 +9,8 @@ export const PACE_MS = 20;
 /** Milliseconds to the first token of a model that takes its time. */
 export const FIRST_TOKEN_MS = 400;
 const TOKENS = 250;
+/** A message to the model that takes its time. */
+const THINK = 'think, then count';
 /** A token's own cost is measured while all turns stream: they must be longer than it takes to open them. */
 const LONG_TOKENS = 600;
 /** Tokens at the start of a stream whose lag does not count: sessions and streams are still being opened. */
@@ -42,13 +44,14 @@ function arrivals(side: Side, { frames }: SseReader): number[] {
   return arrived;
 }
 
-/** Runs turns at once, each with a client of its own. */
+/** Runs turns, each with a client of its own: all at once, or one every `everyMs`. */
 async function run(
   model: ScriptedModel,
   side: Side,
   turns: number,
   content: string,
   count = TOKENS,
+  everyMs = 0,
 ): Promise<Streamed> {
   const streamed: Streamed = { lags: [], firsts: [], tokens: 0, deltas: 0, cpuPerToken: null };
   const times: number[] = [];
@@ -77,7 +80,7 @@ async function run(
     streamed.deltas += new Set(arrived).size;
     times.push(...arrived);
   };
-  await Promise.all(Array.from({ length: turns }, one));
+  await Promise.all(Array.from({ length: turns }, (_, turn) => pause(turn * everyMs).then(one)));
   model.requests.length = 0;
   streamed.cpuPerToken = cpuPerToken(opened!, ended!, times);
   return streamed;
@@ -133,13 +136,25 @@ export async function warmUp(model: ScriptedModel, side: Side): Promise<void> {
   await run(model, side, 32, 'count');
 }
 
-/** With a model that takes its time: what the side adds to the first token and to each further one. */
+/** With a model that takes its time: what the side adds to the first token and to each further one of turns that begin at one moment. */
 export async function slowModel(model: ScriptedModel, side: Side, turns: number): Promise<Figures> {
-  const { lags, firsts } = await run(model, side, turns, 'think, then count');
+  return slowFigures(`${turns} slow turns`, await run(model, side, turns, THINK));
+}
+
+/** The same while so many turns run, and as many more begin evenly in the time of a turn: only these count for the first token. */
+export async function slowTraffic(model: ScriptedModel, side: Side, turns: number): Promise<Figures> {
+  const turnMs = FIRST_TOKEN_MS + TOKENS * PACE_MS;
+  // One at a time: enough of them for a median.
+  const count = turns === 1 ? 10 : 2 * turns;
+  const { firsts, lags } = await run(model, side, count, THINK, TOKENS, (1.1 * turnMs) / turns);
+  return slowFigures(`${turns} in flight`, { lags, firsts: turns === 1 ? firsts : firsts.slice(-turns) });
+}
+
+function slowFigures(which: string, { firsts, lags }: Pick<Streamed, 'firsts' | 'lags'>): Figures {
   return {
-    [`added to the first token, ${turns} slow turns, p50`]: quantile(firsts, 0.5),
-    [`added to each token, ${turns} slow turns, p50`]: quantile(lags, 0.5),
-    [`added to each token, ${turns} slow turns, p99`]: quantile(lags, 0.99),
+    [`added to the first token, ${which}, p50`]: quantile(firsts, 0.5),
+    [`added to each token, ${which}, p50`]: quantile(lags, 0.5),
+    [`added to each token, ${which}, p99`]: quantile(lags, 0.99),
   };
 }
 
