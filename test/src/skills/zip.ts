@@ -1,3 +1,5 @@
+import { expect } from 'chai';
+import { ServiceError } from '../../../src/platform/errors.js';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -186,4 +188,17 @@ export async function bundleOf(content: Buffer | string, filename = 'demo.zip'):
     const bundle = await readBundle(path, filename);
     return { ...bundle, bytes: Buffer.concat(await bundle.archive().toArray()) };
   });
+}
+
+/** Small files, none of which a package needs. */
+export const filler = (count: number): ZipEntry[] =>
+  Array.from({ length: count }, (_, index) => ({ name: `f${index}.txt`, content: 'x' }));
+
+export const pathsOf = (bundle: Bundle): string[] => bundle.files.map((file) => file.path);
+
+/** The error with which a package is refused. */
+export async function refusalOf(content: Buffer | string, filename?: string): Promise<ServiceError> {
+  const answer: unknown = await bundleOf(content, filename).catch((error: unknown) => error);
+  expect(answer).to.be.instanceOf(ServiceError);
+  return answer as ServiceError;
 }
