@@ -1,33 +1,21 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import type { TurnFields } from '../../src/db/entities/turns.js';
 import type { Config } from '../../src/platform/config.js';
-import type { NewEvent } from '../../src/events/schema.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { MemoryShare } from '../../src/platform/memory-share.js';
 import type { Logger } from '../../src/platform/logger.js';
 import type { BuiltInToolName } from '../../src/sessions/tools.js';
-import type { ResultBlock } from '../../src/models/content.js';
 import type { ToolDefinition } from '../../src/models/request.js';
 import type { SandboxProvider } from '../../src/workspaces/sandbox.js';
 import type { ManifestCache } from '../../src/workspaces/manifest-cache.js';
 import type { TurnContext } from '../../src/steps/context.js';
-import type { EventData } from '../../src/events/schema.js';
+import type { ToolResult } from '../../src/steps/tool-call.js';
 import type { Cleaner } from '../../src/mcp/cleaner.js';
 import type { QuestionHandler } from '../../src/mcp/questions.js';
 import type { McpConnections } from './mcp/connections.js';
 
-export interface ToolResult {
-  content: ResultBlock[];
-  isError: boolean;
-  /** What the call did to the workspace; for the event. */
-  workspace?: EventData['agent.tool_result']['workspace'];
-  /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
-  eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
-  /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
-  commit?: (tx: EntityManager) => Promise<void>;
-  /** The result to store instead if `commit` fails with this error. Throws errors that it has no result for. */
-  refused?: (error: unknown) => ToolResult;
-}
+/** What each tool returns. */
+export type { ToolResult };
 
 /** A skill selected for the turn, as recorded in `user.message`. */
 export interface SelectedSkill {

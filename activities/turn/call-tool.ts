@@ -8,9 +8,15 @@ import type { ConcurrencyLimit } from '../concurrency-limit.js';
 import { runnableTools, runsInSandbox, type RunnableTool } from '../tools/offered-tools.js';
 import { deferralLimits } from './deferral-limits.js';
 import { workspaceReruns } from '../../src/platform/metrics.js';
-import { loadToolCall, startToolCall, type ToolCallRow } from '../../src/steps/tool-call.js';
-import { storeToolResult, storeUnrunCall } from '../tools/store-call.js';
-import type { ToolResult } from '../tools/tool.js';
+import {
+  loadToolCall,
+  startToolCall,
+  storeToolResult,
+  storeUnrunCall,
+  type ToolCallRow,
+  type ToolResult,
+} from '../../src/steps/tool-call.js';
+import { unrunResult } from '../tools/unrun-result.js';
 import { keepTask } from '../tools/mcp/keep-task.js';
 import { findTurnServers } from '../../src/mcp/user-credentials.js';
 import { planAuthorization } from '../../src/answers/authorization-wait.js';
@@ -51,7 +57,7 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
       const run: Run = { deps, turn, call, tool: findTool(deps, turn, call), attempt, signal, mayWait };
       if (call.state === 'task') return taskOf(run);
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
-      if (mustNotRun(call)) return storeUnrunCall(deps, call).then(() => undefined);
+      if (mustNotRun(call)) return storeUnrunCall(deps, call, unrunResult(call)).then(() => undefined);
       const serverId = await unauthorizedServer(run);
       if (serverId !== null) return stopBeforeCall(run, serverId);
       const callInSlots = (): Promise<Outcome> =>

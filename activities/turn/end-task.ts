@@ -10,8 +10,7 @@ import { taskPolls } from '../../src/platform/metrics.js';
 import type { CallPlace } from '../../src/turns/facts.js';
 import type { ActivityDeps } from '../deps.js';
 import { fetchResult, unknownTask, unreadableResult, type TaskAnswer } from '../tools/mcp/ask-task.js';
-import { storeToolResult } from '../tools/store-call.js';
-import type { ToolResult } from '../tools/tool.js';
+import { storeToolResult, type ToolResult } from '../../src/steps/tool-call.js';
 import { taskOpen } from './open-task.js';
 import { MAX_LOST_WORKERS, storeWithRetries } from './run-activity.js';
 

@@ -9,6 +9,10 @@ import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 /** read_file splits a longer line into several, so that minified code and data stay readable to the end. */
 export const MAX_LINE = 4000;
 
+/** The model gets a preview of a longer result; the full text is in the file storage. */
+export const MAX_WHOLE_BYTES = 48 * 1024;
+const PREVIEW_BYTES = 16 * 1024;
+
 interface ResultKey {
   turnId: string;
   step: number;
@@ -49,6 +53,19 @@ export async function shortenResult(
       : `${shown}\n\n[The first ${Buffer.byteLength(shown)} bytes${storedKey === null ? ` of ${Buffer.byteLength(text)}` : ''}. ` +
         `Read on with read_file {"file_id": ${id}, "offset": ${linesOf(shown)}}.]${end(text, keepEnd)}`;
   return { content: [{ type: 'text', text: note }], overflowKey };
+}
+
+/** Shortens a new result that is too long to be given to the model whole. */
+export async function limitResult(
+  storage: Storage,
+  call: ResultKey & { name: string },
+  content: ResultBlock[],
+): Promise<{ content: ResultBlock[]; overflowKey: string | null }> {
+  if (Buffer.byteLength(textOf(content)) <= MAX_WHOLE_BYTES) return { content, overflowKey: null };
+  // Of what a command writes the end matters as much: errors are there.
+  const [keepBytes, keepEnd] = call.name === 'bash' ? [PREVIEW_BYTES / 2, PREVIEW_BYTES / 2] : [PREVIEW_BYTES, 0];
+  const { content: preview, overflowKey } = await shortenResult(storage, call, content, keepBytes, null, keepEnd);
+  return { content: [...preview, ...content.filter((block) => block.type !== 'text')], overflowKey };
 }
 
 /** The end of a text, where it is kept. */

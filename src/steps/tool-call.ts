@@ -7,12 +7,18 @@ import type { ActionKind } from '../sessions/required-actions.js';
 import type { ActionState } from '../answers/actions.js';
 import type { AuthorizationState } from '../answers/authorization-wait.js';
 import type { UserAnswer } from '../answers/answer.js';
-import type { ResultBlock } from '../models/content.js';
+import type { Storage } from '../files/storage.js';
+import { textOf, type ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
+import { truncateUtf8 } from '../platform/text.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { ActivityTask } from './model-call.js';
+import { limitResult } from './shorten-result.js';
+
+/** Bytes of a result's text in `agent.tool_result` (contract.md §3). */
+const MAX_EVENT_BYTES = 16 * 1024;
 
 export interface ToolCallRow {
   turnId: string;
@@ -103,17 +109,56 @@ export async function startToolCall(
   });
 }
 
-interface ToolOutcome {
+/** What a tool call came to. */
+export interface ToolResult {
   content: ResultBlock[];
   isError: boolean;
-  /** Key of the object with the full text, if `content` is shortened. */
-  overflowKey: string | null;
-  /** The call's `agent.tool_result`; null if another event takes its place. */
-  event: NewEvent | null;
-  /** Events to store before the result, computed while the transaction holds the turn’s lock. */
+  /** What the call did to the workspace; for the event. */
+  workspace?: EventData['agent.tool_result']['workspace'];
+  /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
   eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
-  /** Writes rows in the same transaction as the result. */
+  /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
   commit?: (tx: EntityManager) => Promise<void>;
+  /** The result to store instead if `commit` fails with this error. Throws errors that it has no result for. */
+  refused?: (error: unknown) => ToolResult;
+}
+
+/** The part of a result that is stored in one way, whether the call ran or not. */
+type StoredResult = Pick<ToolResult, 'content' | 'isError' | 'eventsBefore' | 'commit'> & {
+  /** Null if another event takes the place of `agent.tool_result`. */
+  event: NewEvent | null;
+};
+
+type StoreDeps = TurnDeps & { storage: Storage };
+
+/**
+ * Stores the result of a call that ran, with its events. A second result of the same call changes nothing.
+ * @param by the attempt that ran it: only the one that started the call last may store rows beside the result
+ */
+export async function storeToolResult(
+  deps: StoreDeps,
+  call: ToolCallRow,
+  result: ToolResult,
+  by?: ActivityTask,
+): Promise<void> {
+  const { refused } = result;
+  const from = call.state === 'task' ? 'task' : 'started';
+  try {
+    await storeWithEvents(deps, call, from, { ...result, event: resultEvent(call, result) }, result.commit && by);
+  } catch (error) {
+    if (refused === undefined) throw error;
+    await storeToolResult(deps, call, refused(error), by);
+  }
+}
+
+/** Stores the result of a call that the service does not run: a client's result, a denial, or an expired wait. */
+export async function storeUnrunCall(
+  deps: StoreDeps,
+  call: ToolCallRow,
+  { isClientResult, ...result }: ToolResult & { isClientResult: boolean },
+): Promise<void> {
+  // The client's event already has its result.
+  await storeWithEvents(deps, call, 'pending', { ...result, event: isClientResult ? null : resultEvent(call, result) });
 }
 
 const STORE_RESULT = `
@@ -122,45 +167,48 @@ const STORE_RESULT = `
   WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = $4 AND ($9::bytea IS NULL OR task_token = $9)`;
 
 /**
- * Stores the result of a call that ran. A second result for the same call changes nothing.
+ * @param from the state that the call leaves with its result
  * @param by the attempt, if no other one may have started the call after it: the rows that it writes may be out of date
  */
-export async function endToolCall(
-  deps: TurnDeps,
+async function storeWithEvents(
+  deps: StoreDeps,
   call: ToolCallRow,
-  outcome: ToolOutcome,
-  by?: ActivityTask,
-): Promise<void> {
-  await storeOutcome(deps, call, outcome, call.state === 'task' ? 'task' : 'started', by);
-}
-
-/** Stores the result of a call that was answered, denied or expired. It never ran here. */
-export async function closeToolCall(deps: TurnDeps, call: ToolCallRow, outcome: ToolOutcome): Promise<void> {
-  await storeOutcome(deps, call, outcome, 'pending');
-}
-
-/** @param from the state that the call leaves with its result */
-async function storeOutcome(
-  deps: TurnDeps,
-  { turnId, step, index }: ToolCallRow,
-  { content, isError, overflowKey, event, eventsBefore, commit }: ToolOutcome,
   from: ToolCallRow['state'],
+  { content, isError, event, eventsBefore, commit }: StoredResult,
   by?: ActivityTask,
 ): Promise<void> {
+  const { turnId, step, index } = call;
+  const kept = await limitResult(deps.storage, call, content);
+  const stored = JSON.stringify(kept.content);
   const token = by === undefined ? null : Buffer.from(by.token);
-  const result = JSON.stringify(content);
   try {
     await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-      const values = [turnId, step, index, from, result, isError, overflowKey, turn.at, token];
-      const [, stored] = await tx.query<[unknown, number]>(STORE_RESULT, values);
-      if (stored === 0) throw new OvertakenError(turnId);
+      const values = [turnId, step, index, from, stored, isError, kept.overflowKey, turn.at, token];
+      const [, changed] = await tx.query<[unknown, number]>(STORE_RESULT, values);
+      if (changed === 0) throw new OvertakenError(turnId);
       turn.append(...((await eventsBefore?.(tx)) ?? []), ...(event === null ? [] : [event]));
       turn.streamed = { call: 0, deltas: 0 };
       await commit?.(tx);
     });
   } catch (error) {
     if (!(error instanceof OvertakenError)) throw error;
-    const stored = await loadToolCall(deps.db, turnId, step, index);
-    if (stored.call.state !== 'done') throw error;
+    const found = await loadToolCall(deps.db, turnId, step, index);
+    if (found.call.state !== 'done') throw error;
   }
+}
+
+function resultEvent({ toolUseId, name }: ToolCallRow, { content, isError, workspace }: ToolResult): NewEvent {
+  const text = textOf(content);
+  const shown = truncateUtf8(text, MAX_EVENT_BYTES);
+  return {
+    type: 'agent.tool_result',
+    data: {
+      tool_use_id: toolUseId,
+      name,
+      is_error: isError,
+      content: shown,
+      ...(shown.length < text.length && { truncated: true as const }),
+      ...(workspace !== undefined && { workspace }),
+    },
+  };
 }

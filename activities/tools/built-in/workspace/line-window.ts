@@ -1,5 +1,5 @@
 import { truncateUtf8 } from '../../../../src/platform/text.js';
-import { MAX_WHOLE_BYTES } from '../../store-call.js';
+import { MAX_WHOLE_BYTES } from '../../../../src/steps/shorten-result.js';
 
 /** Takes the lines of a window out of a text of any size, and counts all of them. What it shows is never shortened afterwards. */
 export class LineWindow {

@@ -6,7 +6,7 @@ import { storageKey } from '../../../../src/files/storage.js';
 import { truncateUtf8 } from '../../../../src/platform/text.js';
 import { MIB } from '../../../../src/platform/units.js';
 import type { ResultBlock } from '../../../../src/models/content.js';
-import { MAX_WHOLE_BYTES } from '../../store-call.js';
+import { MAX_WHOLE_BYTES } from '../../../../src/steps/shorten-result.js';
 import type { BuiltInTool, ToolCall, ToolDeps } from '../../tool.js';
 import { callInWorkspace, retryStorage, type Ran } from './call.js';
 import { readPath } from './file-commands.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { LineWindow } from '../../../../activities/tools/built-in/workspace/line-window.js';
 import { cleanText, OutputCollector } from '../../../../activities/tools/built-in/workspace/output.js';
-import { MAX_WHOLE_BYTES } from '../../../../activities/tools/store-call.js';
+import { MAX_WHOLE_BYTES } from '../../../../src/steps/shorten-result.js';
 
 describe('the text of a command', () => {
   const cleaned = (text: string): string => cleanText(Buffer.from(text));
