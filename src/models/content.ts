@@ -1,8 +1,6 @@
 import type { ImageType } from './image-type.js';
 
-/** The contents of a model step and a tool call, as stored in their rows. */
-
-/** A block of a model's response, in the form of the Messages API. */
+/** A block of a model's response, in the form of the Messages API, as a model step's row has it. */
 export type AssistantBlock =
   | { type: 'text'; text: string }
   | { type: 'thinking'; thinking: string; signature: string }

@@ -12,11 +12,6 @@ import {
   type ZipEntry,
 } from '../files/zip.js';
 
-/**
- * The stored form of a skill: a ZIP archive of files only, sorted by the bytes of their paths, uncompressed, all with
- * the same time and mode. The same content always gives the same bytes, independent of the packer and of our zlib
- * version (contract.md §2 "Skill archive"), and a file can be read by its byte range.
- */
 /** A regular file, rw-r--r--. */
 const MODE = 0o100644;
 
@@ -41,7 +36,13 @@ export function archiveSize(files: SkillFile[]): number {
   return perFile.reduce((sum, bytes) => sum + bytes, endSize(0));
 }
 
-/** Streams the archive of `files`, which must be sorted. `contentOf` must give exactly the declared bytes. */
+/**
+ * The stored form of a skill: a ZIP archive of files only, sorted by the bytes of their paths, uncompressed, all with
+ * the same time and mode. The same content always gives the same bytes, independent of the packer and of our zlib
+ * version (contract.md §2 "Skill archive"), and a file can be read by its byte range.
+ *
+ * Streams the archive of `files`, which must be sorted. `contentOf` must give exactly the declared bytes.
+ */
 export async function* writeArchive<File extends SkillFile>(
   files: File[],
   contentOf: (file: File) => AsyncIterable<Buffer> | Iterable<Buffer>,
