@@ -36,7 +36,7 @@ export interface QueuePlace {
 }
 
 /** `w` are waiting messages, `t` is the session's latest turn if it is open. A message left over by a turn is queued. */
-const COLUMNS = rawSql(`w.id, CASE WHEN w.steers = t.number THEN t.id ELSE w.turn_id END AS turn_id,
+const WAITING_COLUMNS = rawSql(`w.id, CASE WHEN w.steers = t.number THEN t.id ELSE w.turn_id END AS turn_id,
   CASE WHEN w.steers = t.number THEN 'steering' ELSE 'queued' END AS state, w.data::text AS data, w.created_at`);
 const OPEN_TURN = rawSql(`LEFT JOIN turns t ON t.session_id = w.session_id AND t.number = (
     SELECT turn_count FROM sessions WHERE sessions.id = w.session_id) AND t.${OPEN}`);
@@ -60,7 +60,7 @@ export async function enqueue(
             ${traceparent()}, clock_timestamp()
           WHERE (SELECT count(*) FROM waiting_messages WHERE session_id = ${sessionId}) < ${room}::integer
           RETURNING *)
-        SELECT ${COLUMNS} FROM added w ${OPEN_TURN}`,
+        SELECT ${WAITING_COLUMNS} FROM added w ${OPEN_TURN}`,
   );
   if (row !== undefined) return row;
   throw new ServiceError(
@@ -77,7 +77,7 @@ export async function listWaiting(
 ): Promise<PageRows<ListedMessage>> {
   const rows = await runSql<ListedMessage>(
     db,
-    sql`SELECT ${COLUMNS}, json_build_object('open', open, 'rank', rank, 'arrival', w.arrival) AS place
+    sql`SELECT ${WAITING_COLUMNS}, json_build_object('open', open, 'rank', rank, 'arrival', w.arrival) AS place
         FROM waiting_messages w ${OPEN_TURN}
           CROSS JOIN LATERAL (SELECT coalesce(${after?.open ?? null}::bigint, t.number, 0) AS open) AS began
           CROSS JOIN LATERAL (SELECT CASE w.steers WHEN 0 THEN 2 WHEN open THEN 0 ELSE 1 END AS rank) AS ranked

@@ -11,7 +11,7 @@ import type { Schedule, ScheduleState } from './schedule.js';
 
 const MAX_SCHEDULES_PER_PROJECT = 100;
 
-const COLUMNS = `id, project_id, key_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, state, paused_reason,
+const SCHEDULE_COLUMNS = `id, project_id, key_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, state, paused_reason,
   next_run_at, failures, version, synced_version, created_at, updated_at, deleted_at, clock_timestamp() AS now,
   (SELECT ${RUN_JSON}::text FROM schedule_runs r WHERE r.schedule_id = schedules.id
    ORDER BY r.scheduled_at DESC LIMIT 1) AS last_run`;
@@ -19,14 +19,14 @@ const COLUMNS = `id, project_id, key_id, name, cron, at, timezone, target, sessi
 export async function findSchedule(db: Db, projectId: string, id: string): Promise<Schedule | null> {
   const [schedule] = await runSql<Schedule>(
     db,
-    sql`SELECT ${rawSql(COLUMNS)} FROM schedules WHERE id = ${id} AND project_id = ${projectId} AND deleted_at IS NULL`,
+    sql`SELECT ${rawSql(SCHEDULE_COLUMNS)} FROM schedules WHERE id = ${id} AND project_id = ${projectId} AND deleted_at IS NULL`,
   );
   return schedule ?? null;
 }
 
 export function listSchedules(db: Db, projectId: string, { limit, after }: PageRequest): Promise<PageRows<Schedule>> {
   return readPage<Schedule>(db, {
-    query: `SELECT ${COLUMNS} FROM schedules WHERE project_id = $1 AND deleted_at IS NULL
+    query: `SELECT ${SCHEDULE_COLUMNS} FROM schedules WHERE project_id = $1 AND deleted_at IS NULL
        AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3))
      ORDER BY created_at DESC, id DESC LIMIT $4`,
     values: [projectId, after?.[0] ?? null, after?.[1] ?? null, limit + 1],
@@ -59,7 +59,7 @@ export async function insertSchedule(
           (id, project_id, key_id, name, cron, at, timezone, target, session_id, message, overlap, end_at, next_run_at)
         VALUES (${id}, ${projectId}, ${keyId}, ${name}, ${cron}, ${at}, ${timezone}, ${target}, ${session_id}, ${message},
           ${overlap}, ${end_at}, ${next_run_at})
-        RETURNING ${rawSql(COLUMNS)}`,
+        RETURNING ${rawSql(SCHEDULE_COLUMNS)}`,
   );
   return row!;
 }
@@ -82,7 +82,7 @@ export async function lockSchedule(
   // A second statement: after a wait for the lock, the first would show the newest run as it was before.
   const [schedule] = await runSql<Schedule & { next_after: string }>(
     tx,
-    sql`SELECT ${rawSql(COLUMNS)}, greatest(clock_timestamp(),
+    sql`SELECT ${rawSql(SCHEDULE_COLUMNS)}, greatest(clock_timestamp(),
           (SELECT max(scheduled_at) FROM schedule_runs WHERE schedule_id = schedules.id
              AND scheduled_at < clock_timestamp() + interval '1 hour')) AS next_after
         FROM schedules WHERE id = ${id} AND deleted_at IS NULL`,
@@ -107,7 +107,7 @@ export async function changeSchedule(tx: Db, id: string, change: ScheduleChange)
     sql`WITH changed AS (
           UPDATE schedules SET ${joinSql(set, ', ')}, version = version + 1, updated_at = clock_timestamp()
           WHERE id = ${id} RETURNING *)
-        SELECT ${rawSql(COLUMNS)} FROM changed AS schedules`,
+        SELECT ${rawSql(SCHEDULE_COLUMNS)} FROM changed AS schedules`,
   );
   return row!;
 }

@@ -5,7 +5,7 @@ import { OPEN_STATES } from '../db/turn-states.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import type { Metadata } from './metadata.js';
 import { waitsForAnswer } from './required-actions.js';
-import { COLUMNS, sessionsOf, type Session } from './store.js';
+import { SESSION_COLUMNS, sessionsOf, type Session } from './store.js';
 
 /** `open`: a turn is queued or running; `idle`: there was no turn yet; else the state in which the last turn ended. */
 export type ListedState = 'idle' | 'open' | 'completed' | 'cancelled' | 'failed';
@@ -40,7 +40,7 @@ export function listSessions(
     key = ['s.created_at', 's.session_id'];
   }
   addFilter(query, filter, key[0]);
-  return listResources(db, query, page, { key, large: { ...LARGE, columns: COLUMNS } });
+  return listResources(db, query, page, { key, large: { ...LARGE, columns: SESSION_COLUMNS } });
 }
 
 /** A session in the order of activity, with the time that orders it. */
@@ -72,7 +72,7 @@ export async function listActiveSessions(
     return listResources(db, query, page, {
       key,
       time: 'active_at',
-      large: { ...LARGE, columns: `${COLUMNS}, active_at` },
+      large: { ...LARGE, columns: `${SESSION_COLUMNS}, active_at` },
     });
   };
   const { state, requiresAction } = filter;

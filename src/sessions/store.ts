@@ -76,7 +76,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<Sessio
   });
 }
 
-export const COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
+export const SESSION_COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
   end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, workspace, preview, required_actions::text AS required_actions, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
@@ -85,7 +85,7 @@ let statement: string | undefined;
 export async function findSession(db: Db, projectId: string, id: string): Promise<Session | null> {
   if (statement === undefined) {
     const [query] = sessionsOf(db, projectId).andWhere('r.id = :id', { id }).getQueryAndParameters();
-    statement = `SELECT ${COLUMNS} FROM (${query}) AS session`;
+    statement = `SELECT ${SESSION_COLUMNS} FROM (${query}) AS session`;
   }
   const [session] = await db.query<Session[]>(statement, [projectId, id]);
   return session ?? null;

@@ -16,7 +16,7 @@ const MAX_ROWS = 200;
 /** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */
 const DELTA_OVERHEAD = 350;
 /** By name, so that the statement is prepared (src/db/prepared-client). */
-const COLUMNS = 'position, call, last, type, id, created_at, message_id, data';
+const FRAME_COLUMNS = 'position, call, last, type, id, created_at, message_id, data';
 
 export interface NextFrames {
   /** Where the frames begin: for a place at the end of a turn, the start of the turn that follows. */
@@ -57,10 +57,10 @@ const READ_NEXT = `
           ON t.id = CASE WHEN NOT seen.is_over THEN seen.id ELSE coalesce(next.id, last_turn_id) END)
   SELECT turn_id, place.number AS turn_number, turn_position, is_open, is_live, is_last, is_over, stored, call_before, delta,
     frames.position, call, last, type, id, created_at, message_id, data, found
-  FROM place LEFT JOIN (SELECT ${COLUMNS}, found FROM (
-      SELECT ${COLUMNS}, sum(bytes) OVER place - bytes AS bytes_before, count(*) OVER () AS found
+  FROM place LEFT JOIN (SELECT ${FRAME_COLUMNS}, found FROM (
+      SELECT ${FRAME_COLUMNS}, sum(bytes) OVER place - bytes AS bytes_before, count(*) OVER () AS found
       FROM (
-        SELECT ${COLUMNS}, octet_length(data) + ${DELTA_OVERHEAD} * (last - lag(last, 1,
+        SELECT ${FRAME_COLUMNS}, octet_length(data) + ${DELTA_OVERHEAD} * (last - lag(last, 1,
           CASE WHEN (position, call) = ((SELECT stored FROM place), (SELECT call_before FROM place))
             THEN (SELECT delta FROM place) ELSE 0 END)
           OVER (PARTITION BY position, call ORDER BY last)) AS bytes
@@ -98,7 +98,7 @@ interface FrameRow {
   found: number;
 }
 
-interface TurnRow {
+interface PlaceRow {
   turn_id: string | null;
   turn_number: number;
   turn_position: number;
@@ -133,12 +133,12 @@ export async function readNext(
   const { projectId, sessionId, turnId, at, isLive } = place;
   const [, ...inTurn] = at;
   const parameters = [projectId, sessionId, turnId, ...inTurn, isOfSession, isLive, withFrames];
-  const rows: (TurnRow & (FrameRow | { [column in keyof FrameRow]: null }))[] = await db.query(READ_NEXT, parameters);
+  const rows: (PlaceRow & (FrameRow | { [column in keyof FrameRow]: null }))[] = await db.query(READ_NEXT, parameters);
   const [turn] = rows;
   if (turn === undefined) return null;
   const from = { ...place, ...placeIn(turn) };
   // Without a turn there are no frames, and the one row has no values for them.
-  const found = rows.filter((row): row is TurnRow & FrameRow => row.position !== null);
+  const found = rows.filter((row): row is PlaceRow & FrameRow => row.position !== null);
   const { frames, isCut } = framesOfRows(from, found);
   const isRead = withFrames || turn.turn_id === null || turn.is_over;
   const hasMore = isCut || !isRead || (turn.turn_id !== null && !turn.is_last);
@@ -151,7 +151,7 @@ export async function readNext(
   };
 }
 
-function placeIn(turn: TurnRow): Pick<StreamPlace, 'turnId' | 'at' | 'isOver' | 'isLive'> {
+function placeIn(turn: PlaceRow): Pick<StreamPlace, 'turnId' | 'at' | 'isOver' | 'isLive'> {
   const { turn_id: turnId, turn_number: number, is_over: isOver, is_live } = turn;
   if (turnId === null) return { turnId: '', at: START, isOver: false, isLive: true };
   if (isOver) return { turnId, at: [number, turn.turn_position, 0, 0], isOver, isLive: true };

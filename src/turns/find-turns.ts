@@ -51,7 +51,7 @@ const EVENTS = `
     SELECT data, page_bytes FROM events
     WHERE session_id = t.session_id AND type = 'agent.message' AND turn_number = t.number
     ORDER BY position DESC LIMIT 1) m ON true`;
-const COLUMNS = `id, session_id, number, state, model_id, continues_turn_id, waits, created_at, started_at, ended_at,
+const TURN_COLUMNS = `id, session_id, number, state, model_id, continues_turn_id, waits, created_at, started_at, ended_at,
   outcome->>'stop_reason' AS stop_reason, outcome->'error' AS error, outcome->'usage' AS usage,
   outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message,
   must_give_output, outcome->>'output' AS output`;
@@ -66,7 +66,7 @@ export function listTurns(db: Db, sessionId: string, before: number, limit: numb
     values: [sessionId, before, limit + 1],
     order: 'number DESC',
     limit,
-    large: { bytes: 'page_bytes', columns: COLUMNS },
+    large: { bytes: 'page_bytes', columns: TURN_COLUMNS },
   });
 }
 
@@ -79,7 +79,7 @@ export async function findTurnOfSession(
 ): Promise<{ turn: FoundTurn | null } | null> {
   const [row] = await runSql<FoundTurn | { id: null }>(
     db,
-    sql`SELECT ${rawSql(COLUMNS)} FROM (
+    sql`SELECT ${rawSql(TURN_COLUMNS)} FROM (
           SELECT ${rawSql(ROWS)}
           FROM sessions s LEFT JOIN turns t ON t.session_id = s.id AND t.id = ${turnId} ${rawSql(EVENTS)}
           WHERE s.id = ${sessionId} AND s.project_id = ${projectId} AND s.deleted_at IS NULL) AS found`,

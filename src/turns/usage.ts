@@ -26,7 +26,7 @@ export interface UsageWindow {
   to: string;
 }
 
-const COLUMNS = rawSql(SUM_COLUMNS.join(', '));
+const SUM_COLUMN_LIST = rawSql(SUM_COLUMNS.join(', '));
 const ALL_SUMS = rawSql(SUM_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(', '));
 const ROW_SUMS = rawSql(
   SUM_COLUMNS.slice(1, -1)
@@ -73,9 +73,9 @@ export async function sumUsage(
             (SELECT DISTINCT name FROM usage_sums WHERE ${inDays} AND kind = ${kind} AND ${isLater} ORDER BY name LIMIT ${limit + 1})
             UNION SELECT name FROM from_rows WHERE name IS NOT NULL) AS n ORDER BY name LIMIT ${limit + 1}),
         parts AS (
-          SELECT name, currency, ${COLUMNS} FROM from_rows WHERE name IS NULL OR name IN (SELECT name FROM names)
+          SELECT name, currency, ${SUM_COLUMN_LIST} FROM from_rows WHERE name IS NULL OR name IN (SELECT name FROM names)
           UNION ALL
-          SELECT s.name, currency, ${COLUMNS} FROM names JOIN usage_sums s ON ${inDays} AND kind = ${kind} AND s.name = names.name
+          SELECT s.name, currency, ${SUM_COLUMN_LIST} FROM names JOIN usage_sums s ON ${inDays} AND kind = ${kind} AND s.name = names.name
           ${withoutKey === null ? sql`` : sql`UNION ALL ${sumsWithout(withoutKey, inDays)}`})
         SELECT json_build_object('group', name, 'turns', sum(turns), 'model_calls', sum(model_calls),
           'input_tokens', sum(input_tokens), 'output_tokens', sum(output_tokens),
@@ -90,7 +90,7 @@ export async function sumUsage(
 function sumsWithout(key: string, inDays: Sql): Sql {
   return sql`
     SELECT NULL, currency, ${ALL_SUMS} FROM (
-      SELECT currency, ${COLUMNS} FROM usage_sums WHERE ${inDays} AND kind = 'day'
+      SELECT currency, ${SUM_COLUMN_LIST} FROM usage_sums WHERE ${inDays} AND kind = 'day'
       UNION ALL
       SELECT currency, ${NEGATIVE} FROM usage_sums WHERE ${inDays} AND kind = 'metadata' AND name = ${key}) AS s
     GROUP BY currency HAVING sum(turns) > 0 OR sum(model_calls) > 0`;
