@@ -24,7 +24,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { MIB } from '../../src/platform/units.js';
 import { KEPT_FOLDERS, MAX_ENTRIES, MAX_PATH_BYTES } from '../../src/workspaces/layout.js';
-import { comparePaths, isFile, type Entry, type FileEntry, type Manifest } from '../../src/workspaces/manifest.js';
+import { comparePaths, isFile, type TreeEntry, type FileEntry, type Manifest } from '../../src/workspaces/manifest.js';
 import { contentsOf, type ContentReader, type StoredContent } from '../../src/workspaces/packs.js';
 import { Pauses, walk, type DiskEntry } from './walk.js';
 
@@ -53,7 +53,7 @@ interface Known {
 }
 
 interface ScannedTree {
-  entries: Entry[];
+  entries: TreeEntry[];
   /** How many entries were removed: pipes, sockets, and names that are not UTF-8. */
   notKept: number;
   /** The tree is over a limit: `entries` is not complete. */
@@ -172,7 +172,7 @@ export class Tree {
    */
   async scan(maxBytes: number): Promise<ScannedTree> {
     const pauses = new Pauses();
-    const entries: Entry[] = [];
+    const entries: TreeEntry[] = [];
     let [notKept, bytes] = [0, 0];
     const over = (): ScannedTree => ({ entries, notKept, isOver: true });
     for (const kept of KEPT_FOLDERS) {
@@ -197,7 +197,7 @@ export class Tree {
     return { entries, notKept, isOver: false };
   }
 
-  async #entryOf(path: string, { handle, stats }: DiskEntry): Promise<Entry> {
+  async #entryOf(path: string, { handle, stats }: DiskEntry): Promise<TreeEntry> {
     if (stats.isSymbolicLink()) return { kind: 'symlink', path, target: readlinkSync(handle) };
     const mode = stats.mode & 0o777;
     if ((stats.mode & 0o7000) !== 0) chmodSync(handle, mode);
@@ -230,7 +230,7 @@ export class Tree {
     else this.#known.set(path, { ino, size, mtimeMs, ctimeMs, sha256 });
   }
 
-  #forgetOthers(entries: Entry[]): void {
+  #forgetOthers(entries: TreeEntry[]): void {
     if (this.#known.size <= entries.length) return;
     const paths = new Set(entries.map(({ path }) => path));
     for (const path of this.#known.keys()) if (!paths.has(path)) this.#known.delete(path);
@@ -247,7 +247,7 @@ export class Tree {
   }
 
   /** Takes back the rights that a scan has given to the folders' owner. Then the tree is the version of the scan. */
-  seal(entries: Entry[]): void {
+  seal(entries: TreeEntry[]): void {
     for (const entry of entries.toReversed()) {
       if (entry.kind === 'directory' && (entry.mode & 0o700) !== 0o700) chmodSync(this.#place(entry.path), entry.mode);
     }

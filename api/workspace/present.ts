@@ -1,6 +1,6 @@
 import { described } from '../../src/platform/object-schema.js';
 import { text } from '../../src/platform/schema-fields.js';
-import type { Entry } from '../../src/workspaces/manifest.js';
+import type { TreeEntry } from '../../src/workspaces/manifest.js';
 import { presented } from '../http/core/presenter.js';
 
 const { schema, present } = presented(
@@ -46,7 +46,7 @@ const { schema, present } = presented(
 
 export const workspaceFileSchema = schema;
 
-export function presentEntry(entry: Entry): object {
+export function presentEntry(entry: TreeEntry): object {
   const isFile = entry.kind === 'file';
   return present({
     path: entry.path,

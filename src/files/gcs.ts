@@ -50,7 +50,7 @@ export async function openGcsStorage(storageUrl: string, options: GcsOptions = {
     await check();
     throw new ObjectMissingError(key);
   };
-  const sizeOf = async (key: string): Promise<number> => {
+  const sizeOfObject = async (key: string): Promise<number> => {
     const [metadata] = await fileOf(key)
       .getMetadata()
       .catch((error: unknown) => fail(key, error));
@@ -85,12 +85,12 @@ export async function openGcsStorage(storageUrl: string, options: GcsOptions = {
     },
 
     async open(key, range) {
-      await sizeOf(key);
+      await sizeOfObject(key);
       return fileOf(key).createReadStream({ ...range, validation: range === undefined });
     },
 
     async read(key, maxBytes, start = 0) {
-      const length = Math.min(maxBytes, (await sizeOf(key)) - start);
+      const length = Math.min(maxBytes, (await sizeOfObject(key)) - start);
       if (length <= 0) return Buffer.alloc(0);
       const [bytes] = await fileOf(key)
         .download({ start, end: start + length - 1, validation: false })
@@ -98,7 +98,7 @@ export async function openGcsStorage(storageUrl: string, options: GcsOptions = {
       return bytes;
     },
 
-    size: sizeOf,
+    size: sizeOfObject,
 
     async delete(key) {
       await fileOf(key)

@@ -54,7 +54,7 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
     const { name, title, description, inputSchema, annotations, execution } = asJsonObject(tool);
     if (typeof name !== 'string' || !isUsableName(name) || cleaner.clean(name) !== name || kept.has(name)) continue;
     await setImmediate();
-    const size = sizeOf(inputSchema);
+    const size = bytesOfSchema(inputSchema);
     const fits = schemaBytes + size <= MAX_SCHEMA_BYTES;
     if (fits) schemaBytes += size;
     kept.set(name, {
@@ -95,6 +95,6 @@ function isUsableName(name: string): boolean {
 }
 
 /** Bytes of a schema as JSON; too many for one that no code could walk. */
-function sizeOf(schema: unknown): number {
+function bytesOfSchema(schema: unknown): number {
   return isDeeperThan(MAX_SCHEMA_DEPTH, schema) ? Infinity : Buffer.byteLength(JSON.stringify(schema) ?? '');
 }

@@ -15,7 +15,7 @@ const HEAD_BYTES = 64 * 1024;
 export function imageTypeOf(bytes: Buffer): ImageType | null {
   const type = signatureOf(bytes);
   if (type === null) return null;
-  const size = sizeOf(bytes, type);
+  const size = pixelsOf(bytes, type);
   return size !== null && Math.min(...size) >= 1 && Math.max(...size) <= MAX_PIXELS_A_SIDE ? type : null;
 }
 
@@ -38,7 +38,7 @@ function signatureOf(bytes: Buffer): ImageType | null {
   return null;
 }
 
-function sizeOf(bytes: Buffer, type: ImageType): [number, number] | null {
+function pixelsOf(bytes: Buffer, type: ImageType): [number, number] | null {
   if (bytes.length < 30) return null;
   switch (type) {
     case 'image/png':

@@ -17,7 +17,7 @@ export interface KnownConversation {
   bytes: number;
 }
 
-type Entry = KnownConversation & { idle: NodeJS.Timeout };
+type CachedConversation = KnownConversation & { idle: NodeJS.Timeout };
 
 /**
  * The conversations for which this process last called a model, so that the next step, or the next turn of the session, reads
@@ -25,7 +25,7 @@ type Entry = KnownConversation & { idle: NodeJS.Timeout };
  */
 export class ConversationCache {
   /** By session, the most recently used last. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, CachedConversation>();
   #bytes = 0;
 
   find(sessionId: string): KnownConversation | null {

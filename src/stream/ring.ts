@@ -64,7 +64,7 @@ export class FrameRing {
 
   append(frames: Frame[]): void {
     if (frames.some(isRetry)) this.#dropRetries();
-    const bytes = sizeOf(frames);
+    const bytes = bytesOfFrames(frames);
     this.#frames.push(...frames);
     this.#head = frames.at(-1)!.position;
     this.#latest = null;
@@ -94,7 +94,7 @@ export class FrameRing {
     let dropped = 0;
     const before = this.#bytes;
     while (this.#bytes > bytes && dropped < this.#frames.length - 1) {
-      this.#bytes -= sizeOf([this.#frames[dropped]!]);
+      this.#bytes -= bytesOfFrames([this.#frames[dropped]!]);
       dropped += 1;
     }
     if (dropped === 0) return;
@@ -106,7 +106,7 @@ export class FrameRing {
   /** The notice of a newer retry is about to come. */
   #dropRetries(): void {
     const kept = this.#frames.filter((frame) => !isRetry(frame));
-    const dropped = sizeOf(this.#frames) - sizeOf(kept);
+    const dropped = bytesOfFrames(this.#frames) - bytesOfFrames(kept);
     this.#frames = kept;
     this.#bytes -= dropped;
     this.count(-dropped);
@@ -121,6 +121,6 @@ export class FrameRing {
   }
 }
 
-function sizeOf(frames: Frame[]): number {
+function bytesOfFrames(frames: Frame[]): number {
   return frames.reduce((bytes, frame) => bytes + bytesOfFrame(frame), 0);
 }

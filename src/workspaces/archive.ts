@@ -14,7 +14,7 @@ import {
 } from '../files/zip.js';
 import { MIB } from '../platform/units.js';
 import { entriesBelow } from './browse.js';
-import { isFile, type Entry, type Manifest } from './manifest.js';
+import { isFile, type TreeEntry, type Manifest } from './manifest.js';
 import { contentsOf, PackReader, type StoredContent } from './packs.js';
 
 /** A file up to this size is in memory when its header is written. Of a larger one the checksum follows the content. */
@@ -41,7 +41,7 @@ export class WorkspaceArchive {
   constructor(manifest: Manifest, folder: string) {
     const above = folder === '/' ? 1 : folder.length + 1;
     let offset = 0;
-    const place = (entry: Entry): Member => {
+    const place = (entry: TreeEntry): Member => {
       const member = { entry: zipEntryOf(entry, zipPath(entry, above)), offset };
       offset += localSize(member.entry) + member.entry.storedSize;
       return member;
@@ -117,7 +117,7 @@ export class WorkspaceArchive {
  * folder in which the archive is unpacked, so they are percent-encoded. So is the `%` of a name that looks encoded already: no two
  * entries have the same name.
  */
-function zipPath({ kind, path }: Entry, above: number): string {
+function zipPath({ kind, path }: TreeEntry, above: number): string {
   const name = path
     .slice(above)
     .replaceAll(/%(?=(?:25)*5C)/g, '%25')
@@ -127,7 +127,7 @@ function zipPath({ kind, path }: Entry, above: number): string {
   return kind === 'directory' ? `${name}/` : name;
 }
 
-function zipEntryOf(entry: Entry, path: string): ZipEntry {
+function zipEntryOf(entry: TreeEntry, path: string): ZipEntry {
   if (!isFile(entry)) {
     const mode = entry.kind === 'directory' ? 0o040000 | entry.mode : 0;
     return { path, size: 0, storedSize: 0, isDeflated: false, crc32: 0, mode, time: EARLIEST_TIME };

@@ -1,8 +1,8 @@
 import { isBelow, KEPT_FOLDERS } from './layout.js';
-import { comparePaths, type Entry, type Manifest } from './manifest.js';
+import { comparePaths, type TreeEntry, type Manifest } from './manifest.js';
 
 /** The kept folders and those above them: each tree has them, and none can be changed. In the order of their paths. */
-const FIXED_FOLDERS: Entry[] = [...new Set(KEPT_FOLDERS.flatMap(({ path }) => [...foldersAbove(path), path]))]
+const FIXED_FOLDERS: TreeEntry[] = [...new Set(KEPT_FOLDERS.flatMap(({ path }) => [...foldersAbove(path), path]))]
   .sort(comparePaths)
   .map((path) => ({
     kind: 'directory',
@@ -17,7 +17,7 @@ function foldersAbove(path: string): string[] {
 }
 
 /** Finds an entry by its path as it is written: links are not followed. */
-export function findEntry({ entries }: Manifest, path: string): Entry | null {
+export function findEntry({ entries }: Manifest, path: string): TreeEntry | null {
   const fixed = FIXED_FOLDERS.find((folder) => folder.path === path);
   if (fixed !== undefined) return fixed;
   const found = entries[firstFrom(entries, path)];
@@ -29,10 +29,10 @@ export function hasFolder(manifest: Manifest, path: string): boolean {
 }
 
 /** The entries of all levels below a folder, in the order of their paths: at most `limit` of those behind the path `after`. */
-export function entriesBelow({ entries }: Manifest, folder: string, after = '', limit = Infinity): Entry[] {
-  const isListed = ({ path }: Entry): boolean => isBelow(folder, path) && comparePaths(path, after) > 0;
+export function entriesBelow({ entries }: Manifest, folder: string, after = '', limit = Infinity): TreeEntry[] {
+  const isListed = ({ path }: TreeEntry): boolean => isBelow(folder, path) && comparePaths(path, after) > 0;
   const prefix = folder === '/' ? '/' : `${folder}/`;
-  const listed: Entry[] = [];
+  const listed: TreeEntry[] = [];
   for (let at = firstFrom(entries, comparePaths(after, prefix) > 0 ? after : prefix); listed.length < limit; at += 1) {
     const entry = entries[at];
     if (entry === undefined || !isBelow(folder, entry.path)) break;
@@ -44,7 +44,7 @@ export function entriesBelow({ entries }: Manifest, folder: string, after = '', 
 }
 
 /** Index of the first entry whose path is not before `path`. */
-function firstFrom(entries: Entry[], path: string): number {
+function firstFrom(entries: TreeEntry[], path: string): number {
   let [low, high] = [0, entries.length];
   while (low < high) {
     const middle = (low + high) >> 1;

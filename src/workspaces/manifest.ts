@@ -34,12 +34,12 @@ interface LinkEntry {
   target: string;
 }
 
-export type Entry = FileEntry | FolderEntry | LinkEntry;
+export type TreeEntry = FileEntry | FolderEntry | LinkEntry;
 
 /** One version of a tree: all that is kept of it but the contents of its files. */
 export interface Manifest {
   /** In the order of the bytes of their paths. */
-  entries: Entry[];
+  entries: TreeEntry[];
   /** The objects that hold the contents. */
   packs: { key: string; size: number }[];
   /** Marks of what was delivered, or refused, from the folder of outputs (`deliveryMark`), oldest first. */
@@ -63,23 +63,23 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length;
 }
 
-export function isFile(entry: Entry): entry is FileEntry {
+export function isFile(entry: TreeEntry): entry is FileEntry {
   return entry.kind === 'file';
 }
 
-export function sizeOf(entries: Entry[]): { sizeBytes: number; fileCount: number } {
+export function sizeOfTree(entries: TreeEntry[]): { sizeBytes: number; fileCount: number } {
   const files = entries.filter(isFile);
   return { sizeBytes: files.reduce((sum, { size }) => sum + size, 0), fileCount: files.length };
 }
 
 /** Names a tree by all that is kept of it: two trees with the same digest are the same. */
-export function treeDigest(entries: Entry[]): string {
+export function treeDigest(entries: TreeEntry[]): string {
   const hash = createHash('sha256');
   for (const entry of entries) hash.update(`${JSON.stringify(factsOf(entry))}\n`);
   return hash.digest('hex');
 }
 
-function factsOf(entry: Entry): unknown[] {
+function factsOf(entry: TreeEntry): unknown[] {
   const { kind, path } = entry;
   if (kind === 'symlink') return [kind, path, entry.target];
   return kind === 'directory'
@@ -99,7 +99,7 @@ interface Changes {
 }
 
 /** The paths that differ between two trees, in order. */
-export function diffEntries(before: Entry[], after: Entry[]): Changes {
+export function diffEntries(before: TreeEntry[], after: TreeEntry[]): Changes {
   const changes: Changes = { created: [], modified: [], deleted: [] };
   let [i, j] = [0, 0];
   while (i < before.length || j < after.length) {
@@ -114,7 +114,7 @@ export function diffEntries(before: Entry[], after: Entry[]): Changes {
   return changes;
 }
 
-function isSame(a: Entry, b: Entry): boolean {
+function isSame(a: TreeEntry, b: TreeEntry): boolean {
   return JSON.stringify(factsOf(a)) === JSON.stringify(factsOf(b));
 }
 
@@ -151,7 +151,7 @@ export async function decodeManifest(bytes: Buffer): Promise<Manifest> {
   const { packs, entries, delivered } = JSON.parse((await unzip(bytes)).toString()) as Stored;
   return {
     packs: packs.map(([key, size]) => ({ key, size })),
-    entries: entries.map((entry): Entry => {
+    entries: entries.map((entry): TreeEntry => {
       if (entry[0] === 'd') return { kind: 'directory', path: entry[1], mode: entry[2] };
       if (entry[0] === 'l') return { kind: 'symlink', path: entry[1], target: entry[2] };
       const [, path, mode, size, mtime, sha256, pack, offset] = entry;

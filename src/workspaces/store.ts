@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { newStorageKey, ObjectMissingError, type Storage } from '../files/storage.js';
-import { decodeManifest, EMPTY_MANIFEST, encodeManifest, sizeOf, type Manifest } from './manifest.js';
+import { decodeManifest, EMPTY_MANIFEST, encodeManifest, sizeOfTree, type Manifest } from './manifest.js';
 
 /** The newest version of a session's workspace, as its row has it. */
 export interface Workspace {
@@ -72,7 +72,8 @@ export async function commitVersion(
 ): Promise<boolean> {
   const grows = next?.changesTree === true ? 1 : 0;
   const objects = next && [next.manifestKey, ...next.manifest.packs.map(({ key }) => key)];
-  const { sizeBytes, fileCount } = next === null ? { sizeBytes: null, fileCount: null } : sizeOf(next.manifest.entries);
+  const { sizeBytes, fileCount } =
+    next === null ? { sizeBytes: null, fileCount: null } : sizeOfTree(next.manifest.entries);
   const values = [sessionId, base.version, base.manifestKey, cwd, grows, objects, sizeBytes, fileCount];
   const [, count] = await tx.query<[unknown, number]>(COMMIT_VERSION, values);
   return count > 0;

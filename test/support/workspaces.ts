@@ -5,7 +5,7 @@ import type { Config } from '../../src/platform/config.js';
 import { transaction, type Db } from '../../src/db/transaction.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { isBelow, KEPT_FOLDERS } from '../../src/workspaces/layout.js';
-import { comparePaths, sizeOf, type Entry } from '../../src/workspaces/manifest.js';
+import { comparePaths, sizeOfTree, type TreeEntry } from '../../src/workspaces/manifest.js';
 import { storeContents } from '../../src/workspaces/packs.js';
 import { commitVersion, readManifest, storeManifest, type Workspace } from '../../src/workspaces/store.js';
 import type { TestService } from './service.js';
@@ -24,11 +24,11 @@ export function contentOf(entry: TestEntry): Buffer | null {
 }
 
 /** The entries of a tree, with the folders that its paths need. */
-export function entriesOf(tree: TestTree): Entry[] {
+export function entriesOf(tree: TestTree): TreeEntry[] {
   const folders = Object.keys(tree).flatMap(foldersAbove);
   const whole = { ...Object.fromEntries(folders.map((path) => [path, { folder: 0o755 }])), ...tree };
   return Object.entries(whole)
-    .map(([path, entry]): Entry => {
+    .map(([path, entry]): TreeEntry => {
       const content = contentOf(entry);
       if (content !== null) {
         const mode = typeof entry === 'object' && 'mode' in entry ? entry.mode : 0o644;
@@ -83,7 +83,7 @@ export async function writeTree(
   );
   const next = { manifestKey: await storeManifest(storage, sessionId, manifest), manifest, changesTree: true };
   const isStored = await transaction(db, (tx) => commitVersion(tx, { sessionId, base, cwd: base.cwd, next }));
-  if (!isStored) throw new Error(`the tree of ${sizeOf(manifest.entries).fileCount} files was overtaken`);
+  if (!isStored) throw new Error(`the tree of ${sizeOfTree(manifest.entries).fileCount} files was overtaken`);
 }
 
 /** As `writeTree`, in a new session, whose id it returns. */

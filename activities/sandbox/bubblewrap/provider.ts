@@ -7,7 +7,7 @@ import type { Logger } from '../../../src/platform/logger.js';
 import { MIB } from '../../../src/platform/units.js';
 import { withCause } from '../../../src/platform/with-cause.js';
 import { MAX_ENTRIES } from '../../../src/workspaces/layout.js';
-import { isFile, sizeOf, treeDigest, type FileEntry } from '../../../src/workspaces/manifest.js';
+import { isFile, sizeOfTree, treeDigest, type FileEntry } from '../../../src/workspaces/manifest.js';
 import type { ContentReader } from '../../../src/workspaces/packs.js';
 import {
   SandboxFailedError,
@@ -213,7 +213,7 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
       if (isOver) await cache.discard(tree);
       else {
         tree.seal(entries);
-        const bytes = sizeOf(entries).sizeBytes + entries.length * BYTES_PER_ENTRY;
+        const bytes = sizeOfTree(entries).sizeBytes + entries.length * BYTES_PER_ENTRY;
         await cache.put(sessionId, { tree, digest: treeDigest(entries), bytes });
       }
       return stored;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { MIB } from '../../../src/platform/units.js';
-import type { Entry } from '../../../src/workspaces/manifest.js';
+import type { TreeEntry } from '../../../src/workspaces/manifest.js';
 import type { CommandEnd } from '../../../src/workspaces/sandbox.js';
 
 /** The port of a sandbox pod's daemon. */
@@ -32,7 +32,7 @@ export type FromPod =
   /** The command's output comes before. */
   | { type: 'ran'; end: CommandEnd }
   | { type: 'aborted' }
-  | { type: 'scanned'; entries: Entry[]; notKept: number; isOver: boolean }
+  | { type: 'scanned'; entries: TreeEntry[]; notKept: number; isOver: boolean }
   /** After the bytes of a `content`. */
   | { type: 'end' }
   | { type: 'closed' }

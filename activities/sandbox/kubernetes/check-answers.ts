@@ -1,9 +1,9 @@
 import { KEPT_FOLDERS, MAX_ENTRIES, MAX_PATH_BYTES } from '../../../src/workspaces/layout.js';
-import { comparePaths, type Entry } from '../../../src/workspaces/manifest.js';
+import { comparePaths, type TreeEntry } from '../../../src/workspaces/manifest.js';
 import { SandboxFailedError, type CommandEnd } from '../../../src/workspaces/sandbox.js';
 
 interface Scan {
-  entries: Entry[];
+  entries: TreeEntry[];
   notKept: number;
   isOver: boolean;
 }
@@ -43,7 +43,7 @@ export function checkScan({ entries, notKept, isOver }: Scan, maxBytes: number):
   return { entries: checked, notKept, isOver };
 }
 
-function checkEntry(entry: Entry | null): Entry {
+function checkEntry(entry: TreeEntry | null): TreeEntry {
   if (entry === null || typeof entry !== 'object' || !isPath(entry.path)) throw invalid('a path');
   const { path } = entry;
   if (entry.kind === 'symlink') {

@@ -34,7 +34,7 @@ const MAX_READING_PER_PROJECT = 16;
 export type ConnectTarget = Pick<TurnServerRow, 'id' | 'project_id' | 'url' | 'pin_tools'> &
   AuthorizedServer & { mayAsk?: boolean };
 
-interface Entry {
+interface SharedConnection {
   connection: Promise<McpConnection>;
   /** The credential of a user that it was made with. */
   credential: UserCredential | null | undefined;
@@ -46,7 +46,7 @@ interface Entry {
 
 /** A worker's pool of MCP connections, which its turns share (`keyOf`). A connection closes after one idle minute. */
 export class McpConnections {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, SharedConnection>();
   readonly #ofUsers = new UserConnections();
   readonly #closing = new AbortController();
   readonly #pacers = new Map<string, Pacer>();
@@ -170,10 +170,10 @@ export class McpConnections {
     return requestAuthOf(this.config.encryptionKeys, this.oauth, server);
   }
 
-  #open(key: string, server: ConnectTarget): Entry {
+  #open(key: string, server: ConnectTarget): SharedConnection {
     // Not bound to the first caller's signal, because other calls may wait for the same connection.
     const connection = this.openOwn(server, this.#closing.signal);
-    const entry: Entry = { connection, credential: server.user_credential, users: 0, retired: false };
+    const entry: SharedConnection = { connection, credential: server.user_credential, users: 0, retired: false };
     this.#entries.set(key, entry);
     connection.catch(() => this.#forget(key, entry));
     return entry;
@@ -186,7 +186,7 @@ export class McpConnections {
     return { url: new URL(server.url), auth: this.#authOf(server), network: this.network, listen, pacer, onQuestion };
   }
 
-  #rest(key: string, entry: Entry): void {
+  #rest(key: string, entry: SharedConnection): void {
     if (entry.retired) return void close(entry);
     entry.idle = setTimeout(() => {
       this.#forget(key, entry);
@@ -194,7 +194,7 @@ export class McpConnections {
     }, this.idleMs).unref();
   }
 
-  #forget(key: string, entry: Entry): void {
+  #forget(key: string, entry: SharedConnection): void {
     entry.retired = true;
     clearTimeout(entry.idle);
     if (this.#entries.get(key) === entry) this.#entries.delete(key);
@@ -209,7 +209,7 @@ async function answers(connection: McpConnection, signal: AbortSignal): Promise<
   );
 }
 
-async function close(entry: Entry): Promise<void> {
+async function close(entry: SharedConnection): Promise<void> {
   const connection = await entry.connection.catch(() => null);
   await connection?.close().catch(ignored('the server may be gone'));
 }

@@ -5,7 +5,7 @@ import { Icon } from '../parts/icon.js';
 import { useRoute } from '../route.js';
 import { useTheme } from '../shell/theme.js';
 import { ThemeChoice } from '../shell/theme-choice.js';
-import { entriesOf, type Entry, type OpenApi } from './document.js';
+import { entriesOf, type PlacedOperation, type OpenApi } from './document.js';
 import { GuideView } from './guide-view.js';
 import { GUIDES } from './guides.js';
 import { OperationView } from './operation-view.js';
@@ -89,7 +89,7 @@ export function Docs() {
   );
 }
 
-function Operations({ tag, entries, current }: { tag: string; entries: Entry[]; current: string }) {
+function Operations({ tag, entries, current }: { tag: string; entries: PlacedOperation[]; current: string }) {
   const own = entries.filter(({ operation }) => operation.tags.includes(tag));
   if (own.length === 0) return null;
   return (

@@ -55,13 +55,13 @@ export interface Schema {
 }
 
 /** An operation with its place in the document. */
-export interface Entry {
+export interface PlacedOperation {
   method: string;
   path: string;
   operation: Operation;
 }
 
-export function entriesOf({ paths }: OpenApi): Entry[] {
+export function entriesOf({ paths }: OpenApi): PlacedOperation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );

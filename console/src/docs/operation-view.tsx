@@ -1,10 +1,10 @@
 import { Markdown } from '../markdown/markdown.js';
 import { CodeBlock } from '../parts/code-block.js';
-import { limitsOf, typeOf, type Entry, type OpenApi } from './document.js';
+import { limitsOf, typeOf, type PlacedOperation, type OpenApi } from './document.js';
 import { SchemaView } from './schema-view.js';
 
 interface Props {
-  entry: Entry;
+  entry: PlacedOperation;
   document: OpenApi;
 }
 

@@ -12,7 +12,7 @@ interface CurrentToken {
   refreshAt: number;
 }
 
-interface Entry {
+interface ServerTokens {
   projectId: string;
   credentialVersion: number;
   current: CurrentToken | undefined;
@@ -33,7 +33,7 @@ const IDLE_MS = 2 * 3600 * 1000;
  */
 export class RememberedTokens {
   /** By server id, least recently used first. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ServerTokens>();
   readonly #lengths = new Map<string, number>();
 
   get({ id, credential_version }: OauthServer): CurrentToken | undefined {
@@ -73,7 +73,7 @@ export class RememberedTokens {
     this.#count(entry.projectId, -lengthOf(entry.secrets));
   }
 
-  #use(id: string): Entry | undefined {
+  #use(id: string): ServerTokens | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
     entry.usedAt = Date.now();

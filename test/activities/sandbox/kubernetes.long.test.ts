@@ -4,7 +4,7 @@ import { checkEnd, checkScan } from '../../../activities/sandbox/kubernetes/chec
 import { POD_PORT } from '../../../activities/sandbox/kubernetes/channel.js';
 import { openInPod } from '../../../activities/sandbox/kubernetes/remote.js';
 import { KubernetesProvider } from '../../../activities/sandbox/kubernetes/provider.js';
-import { EMPTY_MANIFEST, type Entry } from '../../../src/workspaces/manifest.js';
+import { EMPTY_MANIFEST, type TreeEntry } from '../../../src/workspaces/manifest.js';
 import { PackReader } from '../../../src/workspaces/packs.js';
 import { SandboxFailedError, type CommandIo, type Sandbox } from '../../../src/workspaces/sandbox.js';
 import { CLAIM_SETTINGS, newClusterProvider } from '../../support/agent-sandbox.js';
@@ -200,9 +200,16 @@ describe('the provider of Kubernetes, without what it needs', () => {
 });
 
 describe('what a pod answers', () => {
-  const file = { kind: 'file', path: '/workspace/a', mode: 0o644, size: 1, mtime: 1, sha256: 'a'.repeat(64) } as Entry;
+  const file = {
+    kind: 'file',
+    path: '/workspace/a',
+    mode: 0o644,
+    size: 1,
+    mtime: 1,
+    sha256: 'a'.repeat(64),
+  } as TreeEntry;
   const scan = (...entries: unknown[]) =>
-    checkScan({ entries: entries as Entry[], notKept: 0, isOver: false }, 1000).entries;
+    checkScan({ entries: entries as TreeEntry[], notKept: 0, isOver: false }, 1000).entries;
 
   it('what a pod answers is taken if it is a tree', () => {
     const folder = { kind: 'directory', path: '/workspace/b', mode: 0o755 };

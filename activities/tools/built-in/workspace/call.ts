@@ -11,7 +11,7 @@ import {
   workspaceStopped,
 } from '../../../../src/platform/metrics.js';
 import { OvertakenError } from '../../../../src/turns/errors.js';
-import { sizeOf } from '../../../../src/workspaces/manifest.js';
+import { sizeOfTree } from '../../../../src/workspaces/manifest.js';
 import type { Stopped } from '../../../../src/workspaces/sandbox.js';
 import { commitVersion } from '../../../../src/workspaces/store.js';
 import { deliveredEvent } from '../delivery.js';
@@ -56,7 +56,10 @@ export function callInWorkspace(
     const result =
       tree === 'over'
         ? stoppedForDisk({ call, ran, base, durationMs }, limitsOf(deps))
-        : resultOf({ call, deps, ran, base, durationMs, wasBytes: sizeOf(sandbox.manifest.entries).sizeBytes }, tree);
+        : resultOf(
+            { call, deps, ran, base, durationMs, wasBytes: sizeOfTree(sandbox.manifest.entries).sizeBytes },
+            tree,
+          );
     const outcome = result.workspace!.stopped ?? (ran.isError ? 'error' : 'ok');
     workspaceCommands.inc({ tool: call.name, outcome });
     return result;
@@ -134,7 +137,7 @@ function resultOf(outcome: Outcome & { deps: ToolDeps; wasBytes: number }, tree:
           throw error instanceof ServiceError ? new NoRoomError(delivery, error) : error;
         });
       // A tree that does not grow is stored also where the project is over its limit.
-      if (next !== null && sizeOf(next.manifest.entries).sizeBytes > wasBytes) await requireRoom(null);
+      if (next !== null && sizeOfTree(next.manifest.entries).sizeBytes > wasBytes) await requireRoom(null);
       for (const delivery of deliveries) {
         await insertFile(tx, delivery.file);
         await requireRoom(delivery);

@@ -3,7 +3,7 @@ import { newStorageKey } from '../../../../src/files/storage.js';
 import { MAX_FILE_BYTES, type NewFile } from '../../../../src/files/store.js';
 import { ServiceError } from '../../../../src/platform/errors.js';
 import { isBelow, OUTPUTS } from '../../../../src/workspaces/layout.js';
-import { deliveryMark, isFile, type Entry } from '../../../../src/workspaces/manifest.js';
+import { deliveryMark, isFile, type TreeEntry } from '../../../../src/workspaces/manifest.js';
 import type { ToolCall } from '../../tool.js';
 import { newOutput } from '../delivery.js';
 
@@ -25,7 +25,7 @@ interface DueDeliveries {
 }
 
 /** The files of the outputs whose content was neither delivered nor refused from their path before: in order, at most 20. */
-export function dueDeliveries(call: ToolCall, entries: readonly Entry[], before: string[]): DueDeliveries {
+export function dueDeliveries(call: ToolCall, entries: readonly TreeEntry[], before: string[]): DueDeliveries {
   const known = new Set(before);
   const due = entries
     .filter(isFile)
