@@ -28,7 +28,7 @@ const LONG = first === '--long';
 const args = LONG ? others : process.argv.slice(2);
 const WHOLE_RUN = args.length === 0;
 /** Mocha's workers. Most tests wait most of the time; the long ones start many processes, and some of them measure time. */
-const JOBS = availableParallelism() * (LONG ? 1 : 3);
+const JOBS = availableParallelism() * (LONG ? 1 : 2);
 
 /** @type {import('./test-summary.mjs').RunSummary} */
 const summary = { passed: 0, failed: 0, skipped: [], files: {} };
