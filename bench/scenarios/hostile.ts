@@ -177,7 +177,8 @@ function serving(url: string): number {
   return Number(pid);
 }
 
-/** The service's own servers: Postgres and Temporal. */
+/** The processes beside it that `npm start` runs, Postgres and Temporal among them. */
 function processesOf(pid: number): string {
-  return execFileSync('ps', ['--ppid', String(pid), '-o', 'pid=,comm='], { encoding: 'utf8' });
+  const ps = (...args: string[]): string => execFileSync('ps', args, { encoding: 'utf8' });
+  return ps('--ppid', ps('-o', 'ppid=', '-p', String(pid)).trim(), '-o', 'pid=,comm=');
 }
