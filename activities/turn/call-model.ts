@@ -87,8 +87,8 @@ async function callAndStore(
   cancelled: AbortSignal,
 ): Promise<StepOutcome> {
   const { deltas, config } = deps;
-  const fenced = new AbortController();
-  const stream = deltas.open(call, () => fenced.abort(new OvertakenError(call.turnId)));
+  const stopped = new AbortController();
+  const stream = deltas.open(call, () => stopped.abort(new OvertakenError(call.turnId)));
   const observer = {
     retrySeconds: prepared.retrySeconds,
     text: (content: string) => deltas.write(stream, 'agent.message.delta', content),
@@ -96,7 +96,7 @@ async function callAndStore(
     retry: (notice: RetryNotice) => deltas.write(stream, 'agent.retry.delta', JSON.stringify(notice)),
     flush: () => deltas.flush(),
   };
-  const signal = AbortSignal.any([cancelled, fenced.signal]);
+  const signal = AbortSignal.any([cancelled, stopped.signal]);
   const answer = await withMemoryOf(prepared.projectId, () =>
     callOnce(deps, prepared.model, prepared.request, call, observer, signal),
   );
@@ -114,7 +114,7 @@ async function callAndStore(
   return storeWithRetries(async () => {
     const unstored = await deltas.takeUnstored(stream);
     try {
-      fenced.signal.throwIfAborted();
+      stopped.signal.throwIfAborted();
       return await storeStep(deps, {
         call,
         deltas: unstored,
