@@ -14,9 +14,12 @@ const db = await openDataSource(databaseUrl, 10, 'worker');
 const notifier = new Notifier(db, log);
 const store = new DeltaStore(db, notifier, log);
 const calls = ids.split(',').map((turnId) =>
-  store.open({ turnId, sessionId: turnId, position: 1, call: 1, isFirstCall: true, messageId: `msg_${turnId}` }, () => {
-    throw new Error(`${turnId} no longer accepts deltas`);
-  }),
+  store.open(
+    { turnId, sessionId: turnId, position: 1, call: 1, isFirstSinceEvent: true, messageId: `msg_${turnId}` },
+    () => {
+      throw new Error(`${turnId} no longer accepts deltas`);
+    },
+  ),
 );
 
 const began = performance.now();

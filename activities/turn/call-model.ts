@@ -88,12 +88,12 @@ async function callAndStore(
 ): Promise<StepOutcome> {
   const { deltas, config } = deps;
   const stopped = new AbortController();
-  const stream = deltas.open(call, () => stopped.abort(new OvertakenError(call.turnId)));
+  const ofCall = deltas.open(call, () => stopped.abort(new OvertakenError(call.turnId)));
   const observer = {
     retrySeconds: prepared.retrySeconds,
-    text: (content: string) => deltas.write(stream, 'agent.message.delta', content),
-    thinking: (content: string) => deltas.write(stream, 'agent.thinking.delta', content),
-    retry: (notice: RetryNotice) => deltas.write(stream, 'agent.retry.delta', JSON.stringify(notice)),
+    text: (content: string) => deltas.write(ofCall, 'agent.message.delta', content),
+    thinking: (content: string) => deltas.write(ofCall, 'agent.thinking.delta', content),
+    retry: (notice: RetryNotice) => deltas.write(ofCall, 'agent.retry.delta', JSON.stringify(notice)),
     flush: () => deltas.flush(),
   };
   const signal = AbortSignal.any([cancelled, stopped.signal]);
@@ -112,7 +112,7 @@ async function callAndStore(
           prepared.callOf,
         );
   return storeWithRetries(async () => {
-    const unstored = await deltas.takeUnstored(stream);
+    const unstored = await deltas.takeUnstored(ofCall);
     try {
       stopped.signal.throwIfAborted();
       return await storeStep(deps, {
@@ -125,7 +125,7 @@ async function callAndStore(
         output,
       });
     } catch (error) {
-      deltas.putBack(stream, unstored);
+      deltas.putBack(ofCall, unstored);
       throw error;
     }
   }, cancelled);

@@ -80,7 +80,7 @@ function mustNotRun({ action, authorization }: ToolCallRow): boolean {
 async function callPlain(run: Run): Promise<Outcome> {
   const { deps, turn, call, tool, signal } = run;
   const result = (await mayStart(run)) ? await runTool(deps, turn, call, tool, signal) : notSentAgain(run);
-  return storeOutcome(run, result);
+  return storeResult(run, result);
 }
 
 /**
@@ -96,7 +96,7 @@ async function callAsking(run: Run, slots: CallSlots): Promise<Outcome> {
     .finally(() => clock.stop());
   if (result !== 'stored') {
     await storeWithRetries(() => closeElicitations(deps, turn.id, call, 'withdrawn'), signal);
-    const open = await storeOutcome(run, result);
+    const open = await storeResult(run, result);
     if (open !== undefined) return open;
   }
   return { kind: 'done', remainingMs: await loadRemaining() };
@@ -134,7 +134,7 @@ function notSentAgain({ turn, call }: Run): ToolResult {
 }
 
 /** Stores what the call came to. Returns what it waits for, if it has no result yet. */
-async function storeOutcome(run: Run, result: Awaited<ReturnType<typeof runTool>>): Promise<Outcome> {
+async function storeResult(run: Run, result: Awaited<ReturnType<typeof runTool>>): Promise<Outcome> {
   const { deps, call, attempt, signal } = run;
   const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, signal);
   if ('task' in result) {

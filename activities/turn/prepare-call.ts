@@ -1,7 +1,7 @@
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { Steering } from '../../src/steps/model-call.js';
-import { storedOutcome, type StepOutcome } from '../../src/steps/model-step.js';
+import { findStepOutcome, type StepOutcome } from '../../src/steps/model-step.js';
 import type { CallOf, CallPermission } from '../../src/steps/step-calls.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { mayElicit } from '../../src/sessions/tools.js';
@@ -95,7 +95,7 @@ export async function prepareCall(
   };
 
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
-  const stored = isStored ? await storedOutcome(deps.db, turnId, step) : null;
+  const stored = isStored ? await findStepOutcome(deps.db, turnId, step) : null;
   if (stored !== null) return withOfferedNames(offer, stored);
   if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
 

@@ -30,7 +30,7 @@ export async function postWebhook(
     const response = await network.fetch(
       new URL(url),
       { method: 'POST', ...request, signal: AbortSignal.any([timeout, signal, aborted.signal]) },
-      { budget: NO_BODY, maxRedirects: 0 },
+      { left: NO_BODY, maxRedirects: 0 },
     );
     // Closes the connection, because the body may be endless.
     aborted.abort();

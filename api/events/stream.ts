@@ -12,7 +12,7 @@ import { SseConnection } from './sse-connection.js';
 import { StreamView } from './stream-view.js';
 
 const EXAMPLE = `event: agent.message.delta
-id: turn_01kag8z0d4k7q2r9t5y8h3j6m1:3.1.1
+id: turn_01kag8z0d4k7q2r9t5y8h3j6m1:3.2.1
 data: {"type":"agent.message.delta","turn_id":"turn_01kag8z0d4k7q2r9t5y8h3j6m1","message_id":"msg_01kag8z1q2w3e4r5t6y7u8i9p0","content":"Two orders"}
 
 `;

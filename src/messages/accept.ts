@@ -30,7 +30,7 @@ export type Accepted = { waits: WaitingMessage; started: QueuedTurn | null } | {
 
 type AcceptDeps = TurnDeps & ShowDeps & { workflows: { namespace: string } };
 
-type Record = (db: Db, accepted: Accepted) => Promise<void>;
+type RecordAnswer = (db: Db, accepted: Accepted) => Promise<void>;
 
 /** What `preview` of a session shows: the first 120 characters of its first message (contract.md §9). */
 const PREVIEW_LENGTH = 120;
@@ -46,7 +46,7 @@ export async function acceptMessage(
   session: SessionState,
   message: Message,
   mode: WhenRunning,
-  record: Record,
+  record: RecordAnswer,
 ): Promise<Accepted> {
   for (let now = session; ; now = (await findSessionState(deps.db, now.project_id, now.id)) ?? sessionGone(now.id)) {
     const isRunning = now.turn_state !== null && isOpen(now.turn_state);
@@ -65,7 +65,7 @@ async function addToTurn(
   turnId: string,
   message: Message,
   mode: 'queue' | 'steer',
-  record: Record,
+  record: RecordAnswer,
 ): Promise<Accepted | null> {
   if (mode === 'steer') checkSteering(message);
   try {
@@ -102,7 +102,7 @@ async function begin(
   session: SessionState,
   message: Message,
   mode: WhenRunning,
-  record: Record,
+  record: RecordAnswer,
 ): Promise<Accepted | null> {
   try {
     return await transaction(deps.db, async (tx) => {

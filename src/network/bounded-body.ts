@@ -1,7 +1,8 @@
 import { ignored } from '../platform/ignored.js';
+
 export interface FetchLimits {
   /** Remaining bytes of bodies, after decompression. Several responses may share it. */
-  budget: { bytes: number };
+  left: { bytes: number };
   /** Limit of redirects; default 5. */
   maxRedirects?: number;
 }
@@ -10,8 +11,8 @@ export class ResponseTooLargeError extends Error {
   override readonly name = 'ResponseTooLargeError';
 }
 
-/** Wraps a response: its body fails beyond the budget. */
-export function boundedBody(response: Response, { budget }: FetchLimits): Response {
+/** Wraps a response: its body fails beyond the bytes that are left. */
+export function boundedBody(response: Response, { left }: FetchLimits): Response {
   const { body, status, statusText, headers } = response;
   if (body === null) return response;
   const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
@@ -20,8 +21,8 @@ export function boundedBody(response: Response, { budget }: FetchLimits): Respon
       try {
         const { done, value } = await reader.read();
         if (done) return controller.close();
-        budget.bytes -= value.length;
-        if (budget.bytes < 0) throw new ResponseTooLargeError('the body is too long');
+        left.bytes -= value.length;
+        if (left.bytes < 0) throw new ResponseTooLargeError('the body is too long');
         controller.enqueue(value);
       } catch (error) {
         controller.error(error);

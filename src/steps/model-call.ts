@@ -29,7 +29,7 @@ export interface ModelCall {
   /** Number of the call in its turn. */
   call: number;
   /** No other call has begun since that event. */
-  isFirstCall: boolean;
+  isFirstSinceEvent: boolean;
   messageId: string;
   startedAt: string;
   /** Failures of this call so far that are tried again, and the age of the first one. A call tried again is one call. */
@@ -91,7 +91,7 @@ export function beginModelCall(
 ): Promise<ModelCall> {
   const messageId = newId('message');
   return changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
-    const { hasStep, follows, isFirstCall, ...failing } = await readProgress(tx, turn, step);
+    const { hasStep, follows, isFirstSinceEvent, ...failing } = await readProgress(tx, turn, step);
     if (hasStep) throw new OvertakenError(turnId);
     if (steering?.mayWait === false && turn.hasWaiting) throw new SteeringChangedError();
     if (!follows) {
@@ -108,7 +108,14 @@ export function beginModelCall(
       ...[priceCall(model, NO_USAGE), model.price?.currency ?? null],
     ]);
     const place = { turnId, sessionId, projectId, step, position, call };
-    return { ...place, isFirstCall: isFirstCall || position > began, model, messageId, startedAt, ...failing };
+    return {
+      ...place,
+      isFirstSinceEvent: isFirstSinceEvent || position > began,
+      model,
+      messageId,
+      startedAt,
+      ...failing,
+    };
   });
 }
 
@@ -117,7 +124,7 @@ interface Progress {
   /** The step before is stored, and its calls are done. */
   follows: boolean;
   /** No call has begun since the turn's last event. */
-  isFirstCall: boolean;
+  isFirstSinceEvent: boolean;
   failures: number;
   failingForMs: number;
 }
@@ -127,7 +134,7 @@ const PROGRESS = `
   SELECT EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2) AS "hasStep",
     ($2::integer = 1 OR EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2 - 1))
       AND NOT EXISTS (SELECT FROM tool_calls WHERE turn_id = $1 AND step = $2 - 1 AND state <> 'done') AS follows,
-    NOT EXISTS (SELECT FROM model_attempts WHERE turn_id = $1 AND position = $3) AS "isFirstCall",
+    NOT EXISTS (SELECT FROM model_attempts WHERE turn_id = $1 AND position = $3) AS "isFirstSinceEvent",
     failed.count::integer AS failures,
     coalesce(extract(epoch FROM $6::timestamptz - failed.since) * 1000, 0)::double precision AS "failingForMs"
   FROM (

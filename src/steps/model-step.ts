@@ -74,8 +74,8 @@ interface StepAnswer {
 export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): Promise<StepOutcome> {
   const { call, answer } = step;
   const uses = answer.content.filter((block) => block.type === 'tool_use');
-  const outcome = outcomeOfAnswer(step, uses.length > 0);
-  const runs = uses.length > 0 && outcome === null;
+  const end = outcomeOfAnswer(step, uses.length > 0);
+  const runs = uses.length > 0 && end === null;
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
   const events = eventsOf(call, answer, calls);
   const content = exactText(answer.content);
@@ -92,7 +92,7 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
           insertCalls(tx, turn, call.step, calls);
           turn.append(...events);
           turn.streamed = { call: call.call, deltas: step.deltas.last };
-          const result = outcome === null ? null : turn.end(outcome, await readFacts(tx, turn.id));
+          const result = end === null ? null : turn.end(end, await readFacts(tx, turn.id));
           return { result, next: null };
         },
         async (stored, turn, tx) => {
@@ -105,10 +105,10 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
     if (next !== null) launchTurn(deps, next);
     if (result !== null) return { kind: 'ended', state: result.state, stopReason: result.stop_reason ?? null };
     const waiting = calls.flatMap((each, index) => (needsAnswer(each) ? [index] : []));
-    return outcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
+    return stepOutcomeOf({ state: 'running', tools: runs ? calls.map(({ name }) => name) : [], waiting });
   } catch (error) {
     if (!(error instanceof OvertakenError || error instanceof TurnEndedError)) throw error;
-    const stored = await storedOutcome(deps.db, call.turnId, call.step);
+    const stored = await findStepOutcome(deps.db, call.turnId, call.step);
     if (stored === null) throw error;
     return stored;
   }
@@ -130,7 +130,7 @@ function insertStep(tx: EntityManager, { call, answer }: StepAnswer, content: st
   write(tx, INSERT_STEP, [turnId, step, messageId, model.id, content, stopReasonOf(answer)]);
 }
 
-export async function storedOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {
+export async function findStepOutcome(db: Db, turnId: string, step: number): Promise<StepOutcome | null> {
   const [row] = await runSql<StoredStep>(
     db,
     sql`SELECT state, array(
@@ -139,7 +139,7 @@ export async function storedOutcome(db: Db, turnId: string, step: number): Promi
             AND kind <> 'budget' ORDER BY index) AS waiting
         FROM model_steps s JOIN turns ON turns.id = s.turn_id WHERE s.turn_id = ${turnId} AND s.step = ${step}`,
   );
-  return row === undefined ? null : outcomeOf(row);
+  return row === undefined ? null : stepOutcomeOf(row);
 }
 
 interface StoredStep {
@@ -149,7 +149,7 @@ interface StoredStep {
 }
 
 /** What a stored step means for the workflow. A call of `give_output` has its result. */
-function outcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
+function stepOutcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
   if (state !== 'running') return { kind: 'ended', state, stopReason: null };
   if (waiting.length === 0 && tools.every((name) => name === GIVE_OUTPUT)) return { kind: 'again' };
   return { kind: 'tools', tools, waiting };

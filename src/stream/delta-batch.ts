@@ -12,7 +12,7 @@ interface DeltaPlace {
 export interface DeltaSource extends DeltaPlace {
   sessionId: string;
   /** No other call has begun since that event: the call's first delta comes right after it. */
-  isFirstCall: boolean;
+  isFirstSinceEvent: boolean;
 }
 
 /** Consecutive deltas of one type: the type, then the content of each. */

@@ -247,7 +247,8 @@ export class DeltaStore {
 
 /**
  * Only this statement commits asynchronously: if Postgres crashes, the most recent deltas may be lost, but never an
- * event. The turn's row is read without a lock: readers are already past deltas that a flush stores too late.
+ * event. The turn's row is read without a lock: readers are already past deltas that a flush stores too late. The column `attempt` has
+ * the number of the call in its turn, as in `model_attempts` (src/steps/model-call.ts).
  */
 const INSERT_ACCEPTED = `
   WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),

@@ -20,7 +20,7 @@ export const MAX_PARALLEL_READS = 4;
  * finds events after a lost notification. The tables are the source of truth.
  */
 export class Feed {
-  readonly #budget = new RingMemory();
+  readonly #ringMemory = new RingMemory();
   readonly #readers = new Map<string, SessionReader>();
   readonly #listener: Listener;
   readonly #poll: NodeJS.Timeout;
@@ -47,7 +47,7 @@ export class Feed {
     let reader = this.#readers.get(sessionId);
     if (reader === undefined) {
       const listening = this.#listener.add(channelOf(sessionId));
-      reader = new SessionReader(sessionId, listening, this.#budget.createRing(), this.#limit, this.db, this.log);
+      reader = new SessionReader(sessionId, listening, this.#ringMemory.createRing(), this.#limit, this.db, this.log);
       this.#readers.set(sessionId, reader);
     }
     reader.watchers.add(notify);
@@ -64,7 +64,7 @@ export class Feed {
 
   /** Counts watched sessions, channels and bytes in rings, for leak checks. */
   get size(): { readers: number; channels: number; ringBytes: number } {
-    return { readers: this.#readers.size, channels: this.#listener.size, ringBytes: this.#budget.used };
+    return { readers: this.#readers.size, channels: this.#listener.size, ringBytes: this.#ringMemory.used };
   }
 
   async close(): Promise<void> {

@@ -17,7 +17,7 @@ export function liveFrames({ turnId, at }: StreamPlace, one: TurnNotification, w
     return framesOfEvents(one.live.events, turn);
   }
   if (one.position !== stored) return null;
-  const isFirst = one.first === 1 && one.call > call && (wasRead || one.isFirstCall);
+  const isFirst = one.first === 1 && one.call > call && (wasRead || one.isFirstSinceEvent);
   const follows = one.call === call ? one.first <= delta + 1 : isFirst;
   return follows ? [...framesOfDeltas(one, turn, { after: at, sentAt: one.sentAt })] : null;
 }

@@ -21,7 +21,7 @@ const MAX_RUNS_BYTES = 7_700;
 /** A notification always has room for its deltas. Stored events that are too large are null: readers query for them. */
 export type TurnNotification =
   | { kind: 'stored'; turnId: string; position: number; live: LiveEvents | null }
-  | (DeltaBatch & { kind: 'deltas'; sentAt: number } & Pick<DeltaSource, 'isFirstCall'>);
+  | (DeltaBatch & { kind: 'deltas'; sentAt: number } & Pick<DeltaSource, 'isFirstSinceEvent'>);
 
 /** Stored events for readers that have every frame up to `after`: these readers need no query. */
 export interface LiveEvents {
@@ -76,12 +76,12 @@ export class Notifier {
 
   /** Sends deltas of a model call live. Each must fit into a payload (`MAX_CHARACTERS` in deltas.ts). */
   deltas(source: DeltaSource, first: number, runs: DeltaRun[]): void {
-    const { turnId, sessionId, position, call, isFirstCall, messageId } = source;
+    const { turnId, sessionId, position, call, isFirstSinceEvent, messageId } = source;
     const batch = { turnId, position, call, messageId, first, runs };
     const sentAt = Date.now();
-    this.#takeHere(sessionId, { kind: 'deltas', ...batch, sentAt, isFirstCall });
+    this.#takeHere(sessionId, { kind: 'deltas', ...batch, sentAt, isFirstSinceEvent });
     const channel = channelOf(sessionId);
-    for (const part of splitBatch(batch)) this.send(channel, formatBatch(sessionId, part, sentAt, isFirstCall));
+    for (const part of splitBatch(batch)) this.send(channel, formatBatch(sessionId, part, sentAt, isFirstSinceEvent));
   }
 
   /** Resolves when all notifications so far were sent or have failed. */
@@ -138,10 +138,10 @@ function formatBatch(
   sessionId: string,
   { turnId, position, call, first, messageId, runs }: DeltaBatch,
   sentAt: number,
-  isFirstCall: boolean,
+  isFirstSinceEvent: boolean,
 ): string {
   const parts = [position, call, first, messageId, runs, sentAt];
-  return format(turnId, sessionId, isFirstCall && first === 1 ? [...parts, isFirstCall] : parts);
+  return format(turnId, sessionId, isFirstSinceEvent && first === 1 ? [...parts, isFirstSinceEvent] : parts);
 }
 
 function format(turnId: string, sessionId: string, parts: unknown[]): string {
@@ -167,7 +167,7 @@ export function parseNotification(payload: string): TurnNotification | null {
     return { kind: 'stored', turnId, position, live: live ?? null };
   }
   if (parts.length !== 6 && parts.length !== 7) return null;
-  const [position, call, first, messageId, runs, sentAt, isFirstCall = false] = parts as [
+  const [position, call, first, messageId, runs, sentAt, isFirstSinceEvent = false] = parts as [
     number,
     number,
     number,
@@ -176,7 +176,7 @@ export function parseNotification(payload: string): TurnNotification | null {
     number,
     boolean?,
   ];
-  return { kind: 'deltas', turnId, position, call, first, messageId, runs, sentAt, isFirstCall };
+  return { kind: 'deltas', turnId, position, call, first, messageId, runs, sentAt, isFirstSinceEvent };
 }
 
 type StoredEvent = [id: string, type: string, createdAt: string, data: string];

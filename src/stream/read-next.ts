@@ -34,7 +34,7 @@ export interface NextFrames {
  * The turn that follows a place, and its next frames, in order. One statement means one snapshot: deltas are committed before the
  * stored events that follow them, so a reader that sees the event also sees its deltas. $3 to $6: the turn of the place, empty or
  * null as in `StreamPlace`, and the position in it; $7: whether the stream shows the session, not one turn; $8: whether the
- * place is live; $9: whether to read frames.
+ * place is live; $9: whether to read frames. The column `attempt` of deltas has the number of their call (src/steps/model-call.ts).
  */
 const READ_NEXT = `
   WITH session AS MATERIALIZED (

@@ -3,7 +3,7 @@ import { decodeLines, detectEncoding } from './decode-text.js';
 
 const SNIFFED_BYTES = 64 * 1024;
 const DEFAULT_LINES = 2000;
-/** Less than the limit for results in store-call, so that a page is not shortened again. */
+/** Less than `MAX_WHOLE_BYTES` of src/steps/shorten-result, so that a page is not shortened again. */
 export const PAGE_BYTES = 40 * 1024;
 
 /** The input of a tool that shows a page of lines. */

@@ -5,7 +5,7 @@ import { fileList } from './file-list.js';
 import { withSelectedSkill } from './selected-skill.js';
 import { textResult, type BuiltInTool } from '../tool.js';
 
-/** Less than the limit for results in store-call, so that instructions are never shortened. */
+/** Less than `MAX_WHOLE_BYTES` of src/steps/shorten-result, so that instructions are never shortened. */
 const RESULT_BYTES = 46 * 1024;
 
 export const useSkill: BuiltInTool = {

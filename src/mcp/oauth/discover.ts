@@ -67,7 +67,7 @@ async function readChallenge(
     signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
   };
   try {
-    const response = await network.fetch(serverUrl, init, { budget: { bytes: 64 * 1024 } });
+    const response = await network.fetch(serverUrl, init, { left: { bytes: 64 * 1024 } });
     await response.body?.cancel();
     return response.status === 401 ? extractWWWAuthenticateParams(response) : {};
   } catch (error) {

@@ -17,7 +17,7 @@ export function oauthFetch(network: GuardedNetwork): FetchLike {
   return async (url, init = {}) => {
     const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     try {
-      const limits = { budget: { bytes: MAX_DOCUMENT_BYTES }, maxRedirects: 0 };
+      const limits = { left: { bytes: MAX_DOCUMENT_BYTES }, maxRedirects: 0 };
       const response = await network.fetch(new URL(url), { ...init, signal }, limits);
       if (response.status >= 500 || TRANSIENT.has(response.status)) {
         await response.body?.cancel();

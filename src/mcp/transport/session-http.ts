@@ -27,22 +27,22 @@ export class SessionHttp {
     this.protocolVersion = session?.protocolVersion;
   }
 
-  post(message: JSONRPCMessage, signal: AbortSignal, budget?: { bytes: number }): Promise<Response> {
+  post(message: JSONRPCMessage, signal: AbortSignal, left?: { bytes: number }): Promise<Response> {
     const headers = { accept: `application/json, ${STREAM_TYPE}`, 'content-type': 'application/json' };
-    return this.#fetch('POST', { headers, body: exactText(message) }, signal, budget);
+    return this.#fetch('POST', { headers, body: exactText(message) }, signal, left);
   }
 
   /** Null if the server offers no stream. @throws HttpStatusError */
   async openStream(
     lastId: string | undefined,
     signal: AbortSignal,
-    budget?: { bytes: number },
+    left?: { bytes: number },
   ): Promise<Response | null> {
     const wait = this.#nextStreamAt - Date.now();
     this.#nextStreamAt = Math.max(this.#nextStreamAt, Date.now()) + MIN_STREAM_INTERVAL_MS;
     if (wait > 0) await setTimeout(wait, undefined, { signal, ref: false });
     const headers = { accept: STREAM_TYPE, ...(lastId !== undefined && { 'last-event-id': lastId }) };
-    const response = await this.#fetch('GET', { headers }, signal, budget);
+    const response = await this.#fetch('GET', { headers }, signal, left);
     if (response.ok && mediaType(response) === STREAM_TYPE && response.body !== null) return response;
     await discard(response);
     if (response.ok || response.status === 405) return null;
@@ -64,7 +64,7 @@ export class SessionHttp {
     method: string,
     { headers = {}, body }: { headers?: Record<string, string>; body?: string },
     signal: AbortSignal,
-    budget: { bytes: number } = { bytes: MAX_ANSWER_BYTES },
+    left: { bytes: number } = { bytes: MAX_ANSWER_BYTES },
   ): Promise<Response> {
     const { url, network, auth } = this.options;
     let authorization = await auth.authorize();
@@ -74,7 +74,7 @@ export class SessionHttp {
       if (this.protocolVersion !== undefined) all.set('mcp-protocol-version', this.protocolVersion);
       for (const [name, value] of Object.entries(authorization.headers)) all.set(name, value);
       const init = { method, headers: all, signal, ...(body !== undefined && { body }) };
-      const response = await network.fetch(url, init, { budget });
+      const response = await network.fetch(url, init, { left });
       if (response.status !== 401 || authorization.token === undefined || attempt === MAX_ATTEMPTS) {
         this.id = response.headers.get('mcp-session-id') ?? this.id;
         return response;

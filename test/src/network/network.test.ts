@@ -13,7 +13,7 @@ import { failureOf } from '../../support/failure.js';
 import { closeServer, listen } from '../../support/listen.js';
 
 const LIMITS = {
-  get budget() {
+  get left() {
     return { bytes: 1000 };
   },
 };

@@ -267,7 +267,7 @@ describe('deltas', () => {
       changed.append({ type: 'agent.message', data: { message_id: 'msg_1', content: 'x' } }),
     );
     calls.push(await call());
-    expect(calls.map(({ position, call, isFirstCall }) => [position, call, isFirstCall])).to.deep.equal([
+    expect(calls.map(({ position, call, isFirstSinceEvent }) => [position, call, isFirstSinceEvent])).to.deep.equal([
       [1, 1, true],
       [1, 2, false],
       [2, 3, true],
@@ -323,7 +323,7 @@ describe('deltas', () => {
       seen = reader.head!.at[3];
     });
     for (let n = 0; n < 500; n += 1) reader.watchers.add(() => undefined);
-    const of = { turnId: turn.id, call: 1, messageId: 'msg_1', sentAt: 0, isFirstCall: true };
+    const of = { turnId: turn.id, call: 1, messageId: 'msg_1', sentAt: 0, isFirstSinceEvent: true };
     const take = (first: number): void =>
       reader.take({ ...of, kind: 'deltas', position: 1, first, runs: [[DELTA, `${first} `]] });
     take(1);

@@ -110,7 +110,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     // Neither is in the tables, where the statement or a poll would find it.
     const notifier = new Notifier({ query: async () => [] } as unknown as DataSource, log);
     notifier.alsoHere((...sent) => feed.receive(...sent));
-    const source = { sessionId: id, turnId, position: 1, call: 1, isFirstCall: true, messageId: 'msg_1' };
+    const source = { sessionId: id, turnId, position: 1, call: 1, isFirstSinceEvent: true, messageId: 'msg_1' };
     for (const [index, content] of ['Hel', 'lo'].entries())
       notifier.deltas(source, index + 1, [['agent.message.delta', content]]);
     const event = { id: 'evt_early', turn_id: turnId, position: 2, type: 'agent.message', data: '{}' };
