@@ -44,7 +44,7 @@ export class Redactor {
     const longest = Math.max(0, ...this.#secrets.map((secret) => secret.length));
     if (text.length <= length + longest) return this.redact(text);
     const start = text.slice(0, length + longest);
-    return this.redact(start.slice(0, start.length - this.unfinishedLength(start)));
+    return [...this.#pieces(start, start.length - this.unfinishedLength(start))].join('');
   }
 
   /** Length of the end of `text` that may be the start of a secret. The rest of it may come with the next piece. */
@@ -59,11 +59,11 @@ export class Redactor {
     return search.depth(node);
   }
 
-  /** Yields the redacted text in order, after each piece of the text. */
-  *#pieces(text: string): Generator<string, void> {
+  /** Yields the redacted text up to `last` in order, after each piece of the text. A secret that goes beyond it is left out, from its start. */
+  *#pieces(text: string, last = text.length): Generator<string, void> {
     const first = this.#firstPrefix(text);
     if (first === -1) {
-      yield text;
+      yield text.slice(0, last);
       return;
     }
     const search = (this.#search ??= new SecretSearch(this.#secrets));
@@ -92,7 +92,7 @@ export class Redactor {
       // What a secret that has begun may still cover is not final.
       if ((at + 1) % PIECE_LENGTH === 0) yield upTo(at + 1 - search.depth(node));
     }
-    yield upTo(text.length);
+    yield upTo(last);
   }
 
   #firstPrefix(text: string): number {
