@@ -15,7 +15,7 @@ import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/abortable-acti
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
-import { isEntry } from '../src/platform/is-entry.js';
+import { runIfEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/database-metrics.js';
 import { createMcpNetwork } from '../src/network/network.js';
@@ -24,7 +24,6 @@ import { loadModels } from '../src/models/catalogue.js';
 import { createReadiness, type PartStates } from '../src/platform/readiness.js';
 import { loadSettings } from '../src/models/settings.js';
 import { misspeltSettings } from '../src/platform/misspelt-settings.js';
-import { startFailure } from '../src/platform/setup-error.js';
 import { startStatusServer } from '../src/platform/status-server.js';
 import { createTemporalClient, temporalSettings } from '../src/temporal/connection.js';
 import { traceTemporal } from '../src/temporal/tracing.js';
@@ -182,9 +181,4 @@ async function main(): Promise<void> {
   exitWhenFailed(worker, log);
 }
 
-if (isEntry(import.meta.url)) {
-  main().catch((error: unknown) => {
-    process.stderr.write(`${startFailure(error)}\n`);
-    process.exit(1);
-  });
-}
+runIfEntry(import.meta.url, main);

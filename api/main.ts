@@ -1,8 +1,7 @@
 import type { Config } from '../src/platform/config.js';
 import { misspeltSettings } from '../src/platform/misspelt-settings.js';
-import { startFailure } from '../src/platform/setup-error.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
-import { isEntry } from '../src/platform/is-entry.js';
+import { runIfEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
 import { observePool } from '../src/platform/database-metrics.js';
 import { loadSettings } from '../src/models/settings.js';
@@ -82,9 +81,4 @@ async function main(): Promise<void> {
   api = await startApi(config, log);
 }
 
-if (isEntry(import.meta.url)) {
-  main().catch((error: unknown) => {
-    process.stderr.write(`${startFailure(error)}\n`);
-    process.exit(1);
-  });
-}
+runIfEntry(import.meta.url, main);

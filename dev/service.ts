@@ -3,9 +3,8 @@ import { exitWhenFailed, startWorker } from '../activities/main.js';
 import { startApi } from '../api/main.js';
 import { loadSettings } from '../src/models/settings.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
-import { isEntry } from '../src/platform/is-entry.js';
+import { runIfEntry } from '../src/platform/is-entry.js';
 import { createLogger } from '../src/platform/logger.js';
-import { startFailure } from '../src/platform/setup-error.js';
 
 /** Limits slow requests (a probe of an MCP server, say) at shutdown, so that API and worker stop within 10 s. */
 const API_HEAD_START_MS = 1_000;
@@ -36,9 +35,4 @@ async function main(): Promise<void> {
   };
 }
 
-if (isEntry(import.meta.url)) {
-  main().catch((error: unknown) => {
-    process.stderr.write(`${startFailure(error)}\n`);
-    process.exit(1);
-  });
-}
+runIfEntry(import.meta.url, main);
