@@ -15,11 +15,11 @@ import type { TurnActivities } from './turn-activities.js';
 
 /** Clients do not see the summary, but that its model is away. */
 function observe(deltas: ActivityDeps['deltas'], call: ModelCall): CallObserver {
-  const stream = deltas.open(call, () => undefined);
+  const ofCall = deltas.open(call, () => undefined);
   return {
     text: () => undefined,
     thinking: () => undefined,
-    retry: (notice) => deltas.write(stream, 'agent.retry.delta', JSON.stringify(notice)),
+    retry: (notice) => deltas.write(ofCall, 'agent.retry.delta', JSON.stringify(notice)),
     flush: () => deltas.flush(),
   };
 }
