@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import { bundleOf, filler, pathsOf, refusalOf, skillMd, zip, type ZipEntry } from './zip.js';
+import { bundleOf, filler, pathsOf, refusalOf, SKILL, skillMd, zip, type ZipEntry } from './zip.js';
 import { reachedLimit } from '../../support/rows.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-const SKILL: ZipEntry = { name: 'SKILL.md', content: skillMd() };
 
 describe('the limits of skill packages', () => {
   it('the reader of skill packages takes 500 entries, folders included, and not one more', async () => {

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { readArchive } from '../../../src/skills/archive.js';
-import { bundleOf, filler, pathsOf, refusalOf, skillMd, zip, type ZipEntry } from './zip.js';
-
-const SKILL: ZipEntry = { name: 'SKILL.md', content: skillMd() };
+import { bundleOf, filler, pathsOf, refusalOf, SKILL, skillMd, zip, type ZipEntry } from './zip.js';
 
 describe('skill packages', () => {
   describe('forms', () => {

@@ -1,15 +1,13 @@
 import { expect } from 'chai';
 import { crc32, deflateRawSync } from 'node:zlib';
-import { ServiceError } from '../../../src/platform/errors.js';
-import { bundleOf, skillMd, zip, type ZipEntry } from './zip.js';
+import { bundleOf, refusalOf, SKILL, zip, type ZipEntry } from './zip.js';
 
-const SKILL: ZipEntry = { name: 'SKILL.md', content: skillMd() };
 const bad = (entry: ZipEntry): Buffer => zip([SKILL, { content: 'x', ...entry }]);
 
 async function refusal(content: Buffer): Promise<string> {
-  const answer: unknown = await bundleOf(content).catch((error: unknown) => error);
-  expect(answer).to.be.instanceOf(ServiceError).with.property('type', 'invalid_skill_bundle');
-  return (answer as ServiceError).message;
+  const error = await refusalOf(content);
+  expect(error).to.have.property('type', 'invalid_skill_bundle');
+  return error.message;
 }
 
 describe('unsafe skill archives', () => {

@@ -170,6 +170,9 @@ export function skillMd(name = 'demo', description = 'Shows how.', body = 'Do it
   return `---\nname: ${name}\ndescription: ${description}\n---\n\n${body}`;
 }
 
+/** The one entry that each package needs. */
+export const SKILL: ZipEntry = { name: 'SKILL.md', content: skillMd() };
+
 /** A temporary folder that is gone after `work`. */
 export async function inTempFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'skill-test-'));
