@@ -3,6 +3,7 @@ import type { ChatInit, UIMessage } from 'ai';
 import { AgentSessionClient } from '../../client/src/index.js';
 import { AgentSessionTransport, loadMessages } from '../../client/src/ai-sdk/index.js';
 import { eventually } from './eventually.js';
+import { text, wait, type Gate, type Part as ReplyPart } from './scripted-model.js';
 import type { TurnService } from './turns.js';
 
 type Part = UIMessage['parts'][number];
@@ -43,6 +44,20 @@ export async function openChat(
     errors,
     until: (status) => eventually(`the chat is ${status}`, () => chat.status === status),
   };
+}
+
+/** A chat that shows the first words of an answer, `Begun.`. The model writes on, as `then` says, when the gate is open. */
+export async function openAnswering(
+  service: TurnService,
+  id: string,
+  { then = [], ...options }: ChatPageOptions & { then?: ReplyPart[] } = {},
+): Promise<{ page: ChatPage; sent: Promise<void>; gate: Gate }> {
+  const gate = service.model.gate();
+  service.model.reply([text('Begun.'), wait(gate), ...then]);
+  const page = await openChat(service, id, options);
+  const sent = page.chat.sendMessage({ text: 'Go' });
+  await eventually('text shows', () => textOf(page.chat.messages.at(-1)) === 'Begun.');
+  return { page, sent, gate };
 }
 
 export const textOf = (message: UIMessage | undefined): string =>

@@ -4,7 +4,7 @@ import {
   lastAssistantMessageIsCompleteWithToolCalls,
   type UIMessage,
 } from 'ai';
-import { kindsOf, openChat, shownParts, textOf, type ChatPage } from '../../support/chat.js';
+import { kindsOf, openAnswering, openChat, shownParts, textOf, type ChatPage } from '../../support/chat.js';
 import { eventually } from '../../support/eventually.js';
 import { cut, failure, message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
 import { newToken } from '../../support/tokens.js';
@@ -300,12 +300,8 @@ describe('a chat of the AI SDK', function () {
   });
 
   it('a chat of the AI SDK stops: the turn is cancelled, and the next message can be sent at once', async () => {
-    const gate = service.model.gate();
-    service.model.reply([text('Begun.'), wait(gate)]);
     const id = await session();
-    const page = await openChat(service, id);
-    const sent = page.chat.sendMessage({ text: 'Go' });
-    await eventually('text shows', () => textOf(page.chat.messages.at(-1)) === 'Begun.');
+    const { page, sent, gate } = await openAnswering(service, id);
     service.model.reply('Again.');
     await page.chat.stop();
     await sent;
@@ -335,12 +331,11 @@ describe('a chat of the AI SDK', function () {
   });
 
   it('a chat of the AI SDK only leaves with cancelOnAbort: false', async () => {
-    const gate = service.model.gate();
-    service.model.reply([text('Begun.'), wait(gate), text(' Done.')]);
     const id = await session();
-    const page = await openChat(service, id, { transport: { cancelOnAbort: false } });
-    const sent = page.chat.sendMessage({ text: 'Go' });
-    await eventually('text shows', () => textOf(page.chat.messages.at(-1)) === 'Begun.');
+    const { page, sent, gate } = await openAnswering(service, id, {
+      then: [text(' Done.')],
+      transport: { cancelOnAbort: false },
+    });
     await page.chat.stop();
     await sent;
     gate.open();

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { kindsOf, openChat, shownParts, textOf, type ChatPage } from '../../support/chat.js';
+import { kindsOf, openAnswering, openChat, shownParts, textOf, type ChatPage } from '../../support/chat.js';
 import { eventually } from '../../support/eventually.js';
 import { budget, tokens } from '../../support/money.js';
-import { message, steps, text, toolUse, wait } from '../../support/scripted-model.js';
+import { message, steps, text, toolUse } from '../../support/scripted-model.js';
 import { expectAcceptedRequests } from '../../support/use.js';
 import { useWaitingService } from '../../support/waiting-service.js';
 
@@ -139,12 +139,8 @@ describe('a chat of the AI SDK whose turn waits or ends', function () {
   });
 
   it('a chat of the AI SDK whose turn waits or ends ends when somebody else cancels the turn', async () => {
-    const gate = service.model.gate();
-    service.model.reply([text('Begun.'), wait(gate)]);
     const id = await session();
-    const page = await openChat(service, id);
-    const sent = page.chat.sendMessage({ text: 'Go' });
-    await eventually('text shows', () => textOf(page.chat.messages.at(-1)) === 'Begun.');
+    const { page, sent, gate } = await openAnswering(service, id);
     await service.api('POST', `/v1/sessions/${id}/cancel`);
     await sent;
     expect([page.chat.status, page.errors]).to.deep.equal(['ready', []]);
