@@ -63,6 +63,8 @@ interface ScannedTree {
 /** A tree on disk, in a folder of its own with one folder for each that is kept. Nothing else writes to it between commands. */
 export class Tree {
   readonly #known = new Map<string, Known>();
+  /** Files that have changed later were made or written by the commands of this sandbox. */
+  #beganAtMs = Infinity;
 
   constructor(
     readonly folder: string,
@@ -113,6 +115,13 @@ export class Tree {
       if (pauses.isDue) await pauses.take();
       this.#settle(this.#place(path), mode);
     }
+  }
+
+  /** Notes the time of the file system, before the first command. A copy may keep the old time and content of a file: its ctime tells. */
+  begin(): void {
+    const now = new Date();
+    utimesSync(this.folder, now, now);
+    this.#beganAtMs = lstatSync(this.folder).ctimeMs;
   }
 
   async #restoreContent(reader: ContentReader, content: StoredContent): Promise<void> {
@@ -209,7 +218,17 @@ export class Tree {
     if ((stats.mode & 0o400) === 0) chmodSync(handle, mode);
     const isChanged = stats.nlink > 1 || (stats.mode & 0o7400) !== 0o400;
     this.#remember(path, isChanged ? (statsOf(handle as string) ?? stats) : stats, sha256);
-    return { kind: 'file', path, mode, size, mtime: Math.floor(mtimeMs), sha256, at: null };
+    const isWritten = stats.ctimeMs > this.#beganAtMs;
+    return {
+      kind: 'file',
+      path,
+      mode,
+      size,
+      mtime: Math.floor(mtimeMs),
+      sha256,
+      at: null,
+      ...(isWritten && { isWritten }),
+    };
   }
 
   async #digest(path: string, handle: string, stats: Stats): Promise<string> {

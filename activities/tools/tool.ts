@@ -25,7 +25,7 @@ export interface SelectedSkill {
 }
 
 export interface ToolCall {
-  turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId'> & { skills: SelectedSkill[] } & Pick<
+  turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId' | 'number'> & { skills: SelectedSkill[] } & Pick<
       TurnContext,
       'workspace'
     >;

@@ -49,7 +49,11 @@ export const forkSession = operation<FromSchema<typeof body>, Session>({
     example: {
       ...sessionExample,
       cost: { amount: '0', currency: 'USD' },
-      forked_from: { session_id: 'ses_01kag8w2n5b7v9c1x3z5l7k9j1', turn_id: 'turn_01kag8x0p2o4i6u8y1t3r5e7w9' },
+      forked_from: {
+        session_id: 'ses_01kag8w2n5b7v9c1x3z5l7k9j1',
+        turn_id: 'turn_01kag8x0p2o4i6u8y1t3r5e7w9',
+        workspace: null,
+      },
     },
   },
   errors: [

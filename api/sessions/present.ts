@@ -65,6 +65,11 @@ const forkedFrom = {
   ...objectSchema({
     session_id: idField('session', 'Id of the session that was forked.'),
     turn_id: idOrNull('turn', 'Id, in that session, of the last turn that was copied; null if none was.'),
+    workspace: {
+      enum: ['exact', 'later', null],
+      description:
+        'Whether its workspace began as the version that stood at the end of that turn, or as the oldest later one that was kept; null without a workspace.',
+    },
   }),
 } as const;
 
@@ -138,8 +143,10 @@ const STATUS_OF_TURN = {
 } as const;
 
 export function presentSession(row: Session): Record<string, unknown> {
+  const { began = null, ...workspace } = row.workspace ?? {};
   return session.present({
     ...row,
+    workspace: row.workspace && workspace,
     user: row.end_user,
     status: row.turn_state === null ? 'IDLE' : STATUS_OF_TURN[row.turn_state],
     tools: new JsonText(row.tools),
@@ -147,7 +154,11 @@ export function presentSession(row: Session): Record<string, unknown> {
     forked_from:
       row.forked_from_session_id === null
         ? null
-        : { session_id: row.forked_from_session_id, turn_id: row.forked_from_turn_id },
+        : {
+            session_id: row.forked_from_session_id,
+            turn_id: row.forked_from_turn_id,
+            workspace: began,
+          },
     queue: { length: row.waiting, state: isHeld(row) ? 'held' : 'open' },
   });
 }

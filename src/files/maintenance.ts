@@ -129,13 +129,14 @@ async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
 }
 
 /**
- * The objects that the newest version of a workspace has, be it that of the session in the key or one that began as its copy; and
- * those that it had until `olderThan` or later. What no version has any more, no later one will have.
+ * The objects that the newest version of a workspace or a kept one has, be it that of the session in the key or one that began as its
+ * copy; and those that it had until `olderThan` or later. What no version has any more, no later one will have.
  */
 async function inWorkspaces(db: DataSource, keys: string[], olderThan: Date): Promise<string[]> {
   const rows = await db.query<{ key: string }[]>(
     `SELECT key FROM unnest($1::text[]) AS objects (key)
      WHERE EXISTS (SELECT FROM workspaces w WHERE w.objects @> ARRAY[objects.key])
+       OR EXISTS (SELECT FROM kept_workspaces k WHERE k.objects @> ARRAY[objects.key])
        OR EXISTS (SELECT FROM replaced_objects r WHERE r.key = objects.key AND replaced_at >= $2)`,
     [keys, olderThan],
   );

@@ -14,6 +14,8 @@ interface SessionWorkspace {
   size_bytes: number;
   file_count: number;
   updated_at: string | null;
+  /** In a fork: how it began (src/turns/fork). */
+  began: 'exact' | 'later' | null;
 }
 
 export interface Session extends Omit<
@@ -59,7 +61,7 @@ const COST = moneyJson(COST_SUM, {
 
 const WORKSPACE = `(
   SELECT json_build_object('version', w.version, 'size_bytes', w.size_bytes, 'file_count', w.file_count,
-    'updated_at', to_char(w.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+    'updated_at', to_char(w.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'began', w.began)
   FROM workspaces w WHERE w.session_id = r.id)`;
 
 export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
@@ -196,7 +198,7 @@ function insertWorkspace(
   { id, project_id }: Pick<NewSession, 'id' | 'project_id'>,
 ): SessionWorkspace {
   write(tx, INSERT_WORKSPACE, [id, project_id]);
-  return { version: 0, size_bytes: 0, file_count: 0, updated_at: null };
+  return { version: 0, size_bytes: 0, file_count: 0, updated_at: null, began: null };
 }
 
 /** Adds a new session to the lists by status and by activity. @param state in which its last turn ended; `idle` without one */

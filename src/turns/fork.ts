@@ -50,7 +50,7 @@ export async function forkSession(
   const newIds = turns.map(() => newId('turn'));
   const tools = await copySession(tx, session, to, fields, { turns, newIds });
   if (turns.length > 0) await copyTurns(tx, session.id, to, turns, newIds);
-  const isCopied = await copyWorkspace(tx, session.id, to);
+  const isCopied = await copyWorkspace(tx, session.id, to, turns.at(-1)?.number ?? 0);
   // It was deleted meanwhile.
   if (!isCopied && hasWorkspace(tools)) sessionGone(session.id);
   return to;
@@ -92,15 +92,22 @@ async function lastTurnToCopy(
 }
 
 /**
- * Gives the fork the newest version of the session's workspace; false if the session has none. Objects never change, so both sessions
- * name the same ones until one of them changes its tree. Should the session change it before the fork is there, storage maintenance
- * keeps the objects for much longer than that takes.
+ * Gives the fork the version of the session's workspace that stood at the end of a turn, or the oldest one that is kept if that is a
+ * later one; false if the session has none. Objects never change, so both sessions name the same ones until one of them changes its
+ * tree. Should the session change it before the fork is there, storage maintenance keeps the objects for much longer than that takes.
  */
-async function copyWorkspace(tx: EntityManager, from: string, to: string): Promise<boolean> {
+async function copyWorkspace(tx: EntityManager, from: string, to: string, lastTurn: number): Promise<boolean> {
+  const columns = sql`project_id, turn_number, version, objects, object_bytes, cwd, size_bytes, file_count, updated_at`;
   const copied = await runSql(
     tx,
-    sql`INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
-        SELECT ${to}, project_id, 0, objects, cwd, size_bytes, file_count FROM workspaces WHERE session_id = ${from}
+    sql`INSERT INTO workspaces (session_id, project_id, turn_number, version, objects, object_bytes, cwd, size_bytes, file_count,
+          updated_at, began)
+        SELECT ${to}, project_id, ${lastTurn}, version, objects, object_bytes, cwd, size_bytes, file_count, updated_at,
+          CASE WHEN turn_number <= ${lastTurn} THEN 'exact' ELSE 'later' END
+        FROM (
+          SELECT ${columns} FROM workspaces WHERE session_id = ${from}
+          UNION ALL SELECT ${columns} FROM kept_workspaces WHERE session_id = ${from}) AS versions
+        ORDER BY turn_number <= ${lastTurn} DESC, abs(turn_number - ${lastTurn}::integer) LIMIT 1
         RETURNING session_id`,
   );
   return copied.length > 0;

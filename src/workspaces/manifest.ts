@@ -20,6 +20,8 @@ export interface FileEntry {
   sha256: string;
   /** Null for an empty file, and for a content that is not stored yet. */
   at: Place | null;
+  /** Made or written, also with equal content: of a scan, since its command began; of a version, and not delivered since. */
+  isWritten?: true;
 }
 
 interface FolderEntry {
@@ -42,11 +44,18 @@ export interface Manifest {
   entries: TreeEntry[];
   /** The objects that hold the contents. */
   packs: { key: string; size: number }[];
-  /** Marks of what was delivered, or refused, from the folder of outputs (`deliveryMark`), oldest first. */
-  delivered: string[];
+  /** What the turn that stored the version had delivered by then; null before the first delivery. */
+  delivered: Delivered | null;
 }
 
-export const EMPTY_MANIFEST: Manifest = { entries: [], packs: [], delivered: [] };
+/** What a turn delivered from the folder of outputs, or could not deliver. */
+export interface Delivered {
+  turnId: string;
+  /** The SHA-256 of the last content by the path, the oldest first. */
+  contents: Record<string, string>;
+}
+
+export const EMPTY_MANIFEST: Manifest = { entries: [], packs: [], delivered: null };
 
 /** Compares two texts by their bytes in UTF-8. JavaScript's own order differs where one has characters beyond U+FFFF. */
 export function comparePaths(a: string, b: string): number {
@@ -87,11 +96,6 @@ function factsOf(entry: TreeEntry): unknown[] {
     : [kind, path, entry.mode, entry.size, entry.mtime, entry.sha256];
 }
 
-/** Names a content at a path: a content that was delivered from a path is not delivered from it again. */
-export function deliveryMark(path: string, sha256: string): string {
-  return createHash('sha256').update(`${path}\n${sha256}`).digest('base64url').slice(0, 16);
-}
-
 interface Changes {
   created: string[];
   modified: string[];
@@ -126,7 +130,10 @@ interface Stored {
     | [kind: 'd', path: string, mode: number]
     | [kind: 'l', path: string, target: string]
   )[];
-  delivered: string[];
+  /** Indices of the entries that are written. Not in versions of an earlier format. */
+  written?: number[];
+  /** A list of marks in versions of an earlier format, which nothing reads. */
+  delivered: Delivered | string[] | null;
 }
 
 const zip = promisify(gzip);
@@ -142,21 +149,24 @@ export async function encodeManifest({ entries, packs, delivered }: Manifest): P
       const { path, mode, size, mtime, sha256, at } = entry;
       return ['f', path, mode, size, mtime, sha256, at === null ? -1 : numbers.get(at.pack)!, at?.offset ?? 0];
     }),
+    written: entries.flatMap((entry, index) => (isFile(entry) && entry.isWritten ? index : [])),
     delivered,
   };
   return zip(JSON.stringify(stored), { level: 1 });
 }
 
 export async function decodeManifest(bytes: Buffer): Promise<Manifest> {
-  const { packs, entries, delivered } = JSON.parse((await unzip(bytes)).toString()) as Stored;
+  const { packs, entries, written = [], delivered } = JSON.parse((await unzip(bytes)).toString()) as Stored;
+  const isWritten = new Set(written);
   return {
     packs: packs.map(([key, size]) => ({ key, size })),
-    entries: entries.map((entry): TreeEntry => {
+    entries: entries.map((entry, index): TreeEntry => {
       if (entry[0] === 'd') return { kind: 'directory', path: entry[1], mode: entry[2] };
       if (entry[0] === 'l') return { kind: 'symlink', path: entry[1], target: entry[2] };
       const [, path, mode, size, mtime, sha256, pack, offset] = entry;
-      return { kind: 'file', path, mode, size, mtime, sha256, at: pack < 0 ? null : { pack: packs[pack]![0], offset } };
+      const at = pack < 0 ? null : { pack: packs[pack]![0], offset };
+      return { kind: 'file', path, mode, size, mtime, sha256, at, ...(isWritten.has(index) && { isWritten: true }) };
     }),
-    delivered,
+    delivered: Array.isArray(delivered) ? null : delivered,
   };
 }

@@ -39,42 +39,70 @@ export async function readManifest(storage: Storage, key: string | null): Promis
   });
 }
 
+interface StoredManifest {
+  manifestKey: string;
+  manifestBytes: number;
+}
+
 /** Stores a manifest under a key of its own: a late writer never replaces another one's. */
-export async function storeManifest(storage: Storage, sessionId: string, manifest: Manifest): Promise<string> {
-  const key = newStorageKey('workspaces', sessionId);
+export async function storeManifest(storage: Storage, sessionId: string, manifest: Manifest): Promise<StoredManifest> {
+  const manifestKey = newStorageKey('workspaces', sessionId);
   const bytes = await encodeManifest(manifest);
-  await storage.put(key, bytes, { contentType: MANIFEST_TYPE, size: bytes.length });
-  return key;
+  await storage.put(manifestKey, bytes, { contentType: MANIFEST_TYPE, size: bytes.length });
+  return { manifestKey, manifestBytes: bytes.length };
 }
 
 /** A change of a workspace, whose objects are stored. */
 export interface WorkspaceChange {
   sessionId: string;
+  /** Of the turn that makes it. */
+  turnNumber: number;
   /** What the change began with. */
   base: Workspace;
   cwd: string;
   /** Null if only the working directory changes. */
-  next: { manifestKey: string; manifest: Manifest; changesTree: boolean } | null;
+  next: (StoredManifest & { manifest: Manifest; changesTree: boolean }) | null;
 }
 
 const COMMIT_VERSION = `
-  UPDATE workspaces SET cwd = $4, version = version + $5, objects = coalesce($6, objects), size_bytes = coalesce($7, size_bytes),
-    file_count = coalesce($8, file_count), updated_at = CASE WHEN $5 > 0 THEN clock_timestamp() ELSE updated_at END
+  UPDATE workspaces SET turn_number = $4, cwd = $5, version = version + $6, objects = coalesce($7, objects),
+    object_bytes = coalesce($8, object_bytes), size_bytes = coalesce($9, size_bytes), file_count = coalesce($10, file_count),
+    updated_at = CASE WHEN $6 > 0 THEN clock_timestamp() ELSE updated_at END
   WHERE session_id = $1 AND version = $2 AND objects[1] IS NOT DISTINCT FROM $3`;
 
 /**
  * Makes a change the newest version, in the transaction that stores the result of its call. Returns false, and changes nothing,
- * if the newest version is not the one that the call began with.
+ * if the newest version is not the one that the call began with. The database keeps the version of an earlier turn that is
+ * replaced (table `kept_workspaces`).
  */
 export async function commitVersion(
   tx: EntityManager,
-  { sessionId, base, cwd, next }: WorkspaceChange,
+  { sessionId, turnNumber, base, cwd, next }: WorkspaceChange,
 ): Promise<boolean> {
   const grows = next?.changesTree === true ? 1 : 0;
   const objects = next && [next.manifestKey, ...next.manifest.packs.map(({ key }) => key)];
+  const objectBytes = next && [next.manifestBytes, ...next.manifest.packs.map(({ size }) => size)];
   const { sizeBytes, fileCount } =
     next === null ? { sizeBytes: null, fileCount: null } : sizeOfTree(next.manifest.entries);
-  const values = [sessionId, base.version, base.manifestKey, cwd, grows, objects, sizeBytes, fileCount];
+  const tree = [cwd, grows, objects, objectBytes, sizeBytes, fileCount];
+  const values = [sessionId, base.version, base.manifestKey, turnNumber, ...tree];
   const [, count] = await tx.query<[unknown, number]>(COMMIT_VERSION, values);
   return count > 0;
+}
+
+/**
+ * Forgets the versions of earlier turns if the project has more than `maxBytes`: they never cost a session its next command.
+ * @param maxBytes 0 for no limit
+ */
+export async function forgetKeptIfFull(
+  tx: EntityManager,
+  { sessionId, projectId }: { sessionId: string; projectId: string },
+  maxBytes: number,
+): Promise<void> {
+  if (maxBytes === 0) return;
+  await runSql(
+    tx,
+    sql`DELETE FROM kept_workspaces WHERE session_id = ${sessionId}
+          AND (SELECT bytes FROM project_storage WHERE project_id = ${projectId}) > ${maxBytes}::bigint`,
+  );
 }

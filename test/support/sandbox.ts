@@ -94,7 +94,7 @@ export class TestWorkspace {
       throw error;
     });
     await opened.close(async ({ entries, contentOf }) => {
-      const next = { entries, packs: [], delivered: [] };
+      const next = { entries, packs: [], delivered: null };
       const change = { manifest: next, base: this.manifest };
       this.manifest = (await storeContents(test.storage, this.sessionId, change, contentOf)).manifest;
     });

@@ -70,6 +70,7 @@ export async function writeTree(
   { db, config }: { db: DataSource; config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'> },
   sessionId: string,
   tree: TestTree,
+  turnNumber = 0,
 ): Promise<void> {
   const storage = await openStorage(config);
   await giveWorkspace(db, sessionId);
@@ -78,11 +79,13 @@ export async function writeTree(
   const { manifest } = await storeContents(
     storage,
     sessionId,
-    { manifest: { entries: entriesOf(tree), packs: [], delivered: [] }, base: before },
+    { manifest: { entries: entriesOf(tree), packs: [], delivered: null }, base: before },
     (path) => Readable.from([contentOf(tree[path]!)!], { objectMode: false }),
   );
-  const next = { manifestKey: await storeManifest(storage, sessionId, manifest), manifest, changesTree: true };
-  const isStored = await transaction(db, (tx) => commitVersion(tx, { sessionId, base, cwd: base.cwd, next }));
+  const next = { ...(await storeManifest(storage, sessionId, manifest)), manifest, changesTree: true };
+  const isStored = await transaction(db, (tx) =>
+    commitVersion(tx, { sessionId, turnNumber, base, cwd: base.cwd, next }),
+  );
   if (!isStored) throw new Error(`the tree of ${sizeOfTree(manifest.entries).fileCount} files was overtaken`);
 }
 

@@ -17,7 +17,7 @@ describe('the outputs of a workspace', () => {
     return { files, content: events[at].content as string, isError: events[at].is_error as boolean, events };
   };
 
-  it('the outputs of a workspace are delivered when their content is new at its path, and only then', async () => {
+  it('the outputs of a workspace are delivered when a call has made or written them, and only then', async () => {
     const id = await session();
     const first = await delivered(id, 'bash', {
       command: `cd /mnt/user-data/outputs && mkdir sub && echo 1 > sub/b.txt && echo 1 > a.txt && ln -s a.txt link && exit 3`,
@@ -35,7 +35,8 @@ describe('the outputs of a workspace', () => {
     expect(
       (await delivered(id, 'bash', { command: 'cd /mnt/session/outputs && cp c.txt a.txt && echo 2 > sub/b.txt' }))
         .files,
-    ).to.deep.equal(['b.txt']);
+    ).to.deep.equal(['a.txt', 'b.txt']);
+    expect((await delivered(id, 'bash', { command: 'chmod 600 /mnt/session/outputs/a.txt' })).files).to.deep.equal([]);
     expect(
       (await delivered(id, 'write', { file_path: '/mnt/session/outputs/w.md', content: 'w' })).files,
     ).to.deep.equal(['w.md']);
@@ -45,12 +46,65 @@ describe('the outputs of a workspace', () => {
     expect((await delivered(id, 'bash', { command: 'true' })).files).to.deep.equal(['half']);
   });
 
+  const OUT = '/mnt/session/outputs';
+  const textsOf = async (events: { type: string; file?: { id: string } }[]): Promise<string[]> => {
+    const files = events.filter(({ type }) => type === 'agent.file');
+    return Promise.all(
+      files.map(async ({ file }) => {
+        const { headers } = await service.api('GET', `/v1/files/${file!.id}/content`);
+        return (await fetch(headers.get('location')!)).text();
+      }),
+    );
+  };
+
+  it('the outputs of a workspace are delivered in each turn that writes them, also with a content that was delivered before', async () => {
+    const id = await session();
+    for (const content of ['A', 'B', 'A', 'A']) {
+      const { events } = await delivered(id, 'bash', { command: `printf ${content} > ${OUT}/r.txt` });
+      expect(await textsOf(events)).to.deep.equal([content]);
+    }
+    // A copy that keeps the time of an equal file.
+    await bash(id, 'echo same > kept; sleep 0.05');
+    for (const turn of [1, 2]) {
+      const { files } = await delivered(id, 'bash', { command: `cp -p kept ${OUT}/copy.txt` });
+      expect(files, `turn ${turn}`).to.deep.equal(['copy.txt']);
+    }
+  });
+
+  it('the outputs of a workspace are delivered once in a turn for one content after another, and the result names what was left out', async () => {
+    const id = await session();
+    const write = (content: string): [string, Record<string, unknown>] => [
+      'bash',
+      { command: `printf ${content} > ${OUT}/r.txt` },
+    ];
+    const events = await calls(id, ['A', 'A', 'B', 'A'].map(write));
+    expect(await textsOf(events)).to.deep.equal(['A', 'B', 'A']);
+    const texts = events.filter(({ type }) => type === 'agent.tool_result').map(({ content }) => content as string);
+    const left = `(no output)\n[not delivered: ${OUT}/r.txt: this turn has delivered this content from there]`;
+    expect(texts).to.deep.equal(['(no output)', left, '(no output)', '(no output)']);
+  });
+
+  it('the outputs of a workspace are delivered again in a fork whose message is sent again', async () => {
+    const id = await session();
+    const make = { command: `echo report > ${OUT}/report.csv` };
+    await bash(id, 'echo base > base.txt');
+    await delivered(id, 'bash', make);
+    const { items } = (await service.api('GET', `/v1/sessions/${id}/turns`)).body;
+    const { body: fork } = await service.api('POST', `/v1/sessions/${id}/fork`, { before_turn_id: items[0].id });
+    expect(fork.forked_from).to.include({ workspace: 'exact' });
+    const seen = await bash(fork.id as string, `cat base.txt; ls ${OUT}`);
+    expect(seen.content).to.equal('base\n');
+    expect((await delivered(fork.id as string, 'bash', make)).files).to.deep.equal(['report.csv']);
+    const listed = await service.api('GET', `/v1/files?session_id=${fork.id}`);
+    expect(listed.body.items.map(({ filename }: { filename: string }) => filename)).to.deep.equal(['report.csv']);
+  });
+
   it('the outputs of a workspace are delivered 20 at a time, and the others after the next calls', async () => {
     const id = await session();
     const command = 'cd /mnt/session/outputs; for i in {10..52}; do echo $i > f$i; done';
-    expect((await delivered(id, 'bash', { command })).files).to.deep.equal(
-      Array.from({ length: 20 }, (_, n) => `f${n + 10}`),
-    );
+    const first = await delivered(id, 'bash', { command });
+    expect(first.files).to.deep.equal(Array.from({ length: 20 }, (_, n) => `f${n + 10}`));
+    expect(first.content).to.contain('[not delivered yet: 23 more files. The next commands deliver 20 each]');
     expect((await delivered(id, 'bash', { command: 'true' })).files).to.have.length(20);
     expect((await delivered(id, 'bash', { command: 'true' })).files).to.deep.equal(['f50', 'f51', 'f52']);
     expect((await delivered(id, 'bash', { command: 'true' })).files).to.deep.equal([]);
@@ -116,8 +170,16 @@ describe('the outputs of a workspace', () => {
     expect(refused.content).to.contain('[not delivered: /mnt/session/outputs/big: ');
     const smaller = await bash(id, 'rm kept /mnt/session/outputs/big; ls /workspace');
     expect(smaller).to.include({ content: '(no output)', is_error: false });
+    // What it has removed is kept for forks, until something else needs the room.
+    expect(await sum()).to.be.within(MAX_BYTES - 500_000, MAX_BYTES);
+    expect(await bash(id, 'head -c 900000 /dev/urandom > again')).to.include({ is_error: false });
+    const [{ kept }] = await service.db.query(
+      'SELECT count(*)::integer AS kept FROM kept_workspaces WHERE session_id = $1',
+      [id],
+    );
+    expect(kept).to.equal(0);
     // Both delivered files of 2 bytes, that of the tree and its delivery.
-    expect(await sum()).to.equal(MAX_BYTES - 500_000 - 1_000_000 + 4);
+    expect(await sum()).to.equal(MAX_BYTES - 500_000 - 1_000_000 + 900_000 + 4);
     const { status } = await service.api('DELETE', `/v1/sessions/${id}`);
     expect(status).to.equal(204);
   });

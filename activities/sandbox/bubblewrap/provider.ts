@@ -102,6 +102,7 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     const { placed, release } = await parts.mounts.hold(mounts, signal);
     try {
       const tree = parts.cache.take(sessionId, treeDigest(base.entries)) ?? (await this.#restored(parts, at, signal));
+      tree.begin();
       return this.#sandbox(parts, { sessionId, tree, mounts: placed, release });
     } catch (error) {
       release();

@@ -54,10 +54,10 @@ function checkEntry(entry: TreeEntry | null): TreeEntry {
   const { mode } = entry;
   if (!isCount(mode) || mode > 0o777) throw invalid('a mode');
   if (entry.kind === 'directory') return { kind: 'directory', path, mode };
-  const { size, mtime, sha256 } = entry;
+  const { size, mtime, sha256, isWritten } = entry;
   if (entry.kind !== 'file' || !isCount(size) || !Number.isSafeInteger(mtime)) throw invalid('a file');
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) throw invalid('a content');
-  return { kind: 'file', path, mode, size, mtime, sha256, at: null };
+  return { kind: 'file', path, mode, size, mtime, sha256, at: null, ...(isWritten === true && { isWritten }) };
 }
 
 function isPath(path: unknown): path is string {

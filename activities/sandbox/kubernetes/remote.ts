@@ -43,7 +43,7 @@ export async function openInPod(
   try {
     const mounts = at.mounts.map(({ id, target, kind }) => ({ id, target, kind }));
     await channel.send({ type: 'open', pod: pod.name, mounts });
-    await channel.sendBytes(await encodeManifest({ ...at.base, delivered: [] }));
+    await channel.sendBytes(await encodeManifest({ ...at.base, delivered: null }));
     for (;;) {
       const message = await receive(channel);
       if (message.type === 'opened') return new RemoteSandbox(channel, maxBytes);

@@ -15,6 +15,7 @@ import { TurnFacts1800000000013 } from './13-turn-facts.js';
 import { TimelineAndActivity1800000000014 } from './14-timeline-and-activity.js';
 import { UserCredentials1800000000015 } from './15-user-credentials.js';
 import { ReplacedObjects1800000000016 } from './16-replaced-objects.js';
+import { KeptWorkspaces1800000000017 } from './17-kept-workspaces.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -39,6 +40,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [TimelineAndActivity1800000000014, '3a3f659b620db31d1f736e52446fa63f80af934dc4f1f3c2be5e8f772b16d083'],
   [UserCredentials1800000000015, '6811bdf7b830fb1b189e336ba22e608e4a69595156d860854e48913e59d85bea'],
   [ReplacedObjects1800000000016, 'fb924bf5a01a5b7e9d10dc9ba4862e27e8f2bf663981e331a9147aceaf495b45'],
+  [KeptWorkspaces1800000000017, 'c357dd97f1fd69fd173b7f161df23605a5652fd33248c701a32f742f0e8f89d7'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

@@ -6,6 +6,7 @@ import { cleanStorage } from '../../../src/files/maintenance.js';
 import { openStorage } from '../../../src/files/open-storage.js';
 import { purgeSessions } from '../../../src/sessions/purge.js';
 import { readZip } from '../../support/read-zip.js';
+import { insertEndedTurns } from '../../support/factories.js';
 import { holdStatement } from '../../support/held-statement.js';
 import { storedKeys } from '../../support/storage.js';
 import { useService } from '../../support/use.js';
@@ -41,7 +42,97 @@ describe('the workspace of a fork', () => {
     await cleanStorage(service.db, await openStorage(service.config), { olderThanSeconds: -1, limit: 10_000 });
   };
 
-  it('the workspace of a fork begins as the version that stands, and then the two share nothing', async () => {
+  /** A session of ended turns; those named here have changed its workspace, whose one file has the number of the turn. */
+  const sessionWithTurns = async (count: number, changing: number[]): Promise<string> => {
+    const id = await sessionWithTree(service, {});
+    await service.db.query('UPDATE workspaces SET version = 0, objects = $2, updated_at = NULL WHERE session_id = $1', [
+      id,
+      [],
+    ]);
+    await insertEndedTurns(service.db, id, { count, results: 0 });
+    for (const turn of changing) await writeTree(service, id, { '/workspace/turn': String(turn) }, turn);
+    return id;
+  };
+  const forkAfter = async (session: string, turn: number) => {
+    const answer = await service.api('POST', `/v1/sessions/${session}/fork`, {
+      after_turn_id: `turn_${turn}${session}`,
+    });
+    expect(answer.status, JSON.stringify(answer.body)).to.equal(201);
+    const { id, workspace, forked_from } = answer.body;
+    return { id: id as string, workspace, began: forked_from.workspace as string, tree: await read(id as string) };
+  };
+
+  it('the workspace of a fork begins as the version that stood at the end of the last copied turn, and goes on from its number', async () => {
+    const original = await sessionWithTurns(6, [2, 3, 5]);
+    const { body } = await service.api('GET', `/v1/sessions/${original}`);
+    expect([body.workspace.version, body.workspace.began, body.forked_from]).to.deep.equal([3, undefined, null]);
+    for (const [turn, version] of [1, 2, 3, 4, 5, 6].map((n) => [n, [0, 1, 2, 2, 3, 3][n - 1]!] as const)) {
+      const { began, tree, workspace } = await forkAfter(original, turn);
+      const expected = version === 0 ? {} : { turn: String([2, 3, 5][version - 1]) };
+      expect({ began, tree }, `after turn ${turn}`).to.deep.equal({ began: 'exact', tree: expected });
+      expect(workspace).to.include({ version, file_count: version === 0 ? 0 : 1 });
+      expect(workspace.updated_at === null).to.equal(version === 0);
+    }
+    const before = await service.api('POST', `/v1/sessions/${original}/fork`, { before_turn_id: `turn_1${original}` });
+    expect(before.body.forked_from).to.deep.equal({ session_id: original, turn_id: null, workspace: 'exact' });
+    expect(await read(before.body.id as string)).to.deep.equal({});
+  });
+
+  it('the workspace of a fork is kept for the ends of the last 20 turns, and beyond them the fork says that it began as a later one', async () => {
+    const original = await sessionWithTurns(30, [1, 3, 9, 10, 12, 30]);
+    const trees = async (turn: number) => {
+      const { began, tree } = await forkAfter(original, turn);
+      return [began, tree.turn];
+    };
+    // While turn 30 runs, the last 20 are those from 10 on.
+    expect(await trees(9)).to.deep.equal(['later', '10']);
+    expect(await trees(1)).to.deep.equal(['later', '10']);
+    expect(await trees(10)).to.deep.equal(['exact', '10']);
+    expect(await trees(11)).to.deep.equal(['exact', '10']);
+    expect(await trees(29)).to.deep.equal(['exact', '12']);
+    expect(await trees(30)).to.deep.equal(['exact', '30']);
+  });
+
+  it('the workspace of a fork of a fork is exact for its last copied turn, and later for those before it', async () => {
+    const original = await sessionWithTurns(4, [1, 2, 3, 4]);
+    const { id: fork } = await forkAfter(original, 3);
+    const { body } = await service.api('GET', `/v1/sessions/${fork}/turns`);
+    const after = async (index: number) => {
+      const after_turn_id = body.items[index].id as string;
+      const { body: again } = await service.api('POST', `/v1/sessions/${fork}/fork`, { after_turn_id });
+      return [again.forked_from.workspace, await read(again.id as string)];
+    };
+    expect(await after(0)).to.deep.equal(['exact', { turn: '3' }]);
+    expect(await after(1)).to.deep.equal(['later', { turn: '3' }]);
+    await writeTree(service, fork, { '/workspace/turn': 'new' }, 4);
+    expect(await after(0)).to.deep.equal(['exact', { turn: '3' }]);
+  });
+
+  it('the workspace of a fork keeps older versions in the storage of the project, and maintenance keeps their objects until the session goes', async () => {
+    const before = await storageOfProject();
+    const large = 'x'.repeat(50_000);
+    const original = await sessionWithTurns(3, []);
+    await writeTree(service, original, { '/workspace/a': large }, 1);
+    await writeTree(service, original, { '/workspace/a': 'small' }, 2);
+    await writeTree(service, original, { '/workspace/a': 'other' }, 2);
+    const [{ own }] = await service.db.query<[{ own: number }]>(
+      'SELECT max(own_bytes)::integer AS own FROM kept_workspaces WHERE session_id = $1',
+      [original],
+    );
+    expect(own).to.be.within(50_000, 51_000);
+    const sum = await storageOfProject();
+    expect(sum - before).to.be.at.least(50_000 + 5);
+    await cleanStorage(service.db, await openStorage(service.config), { olderThanSeconds: -1, limit: 10_000 });
+    const { id: fork, tree } = await forkAfter(original, 1);
+    expect(tree).to.deep.equal({ a: large });
+    await erase(original);
+    expect(await read(fork)).to.deep.equal({ a: large });
+    await erase(fork);
+    expect(await storageOfProject()).to.equal(before);
+    expect(await storedKeys(service, `workspaces/${original}`)).to.deep.equal([]);
+  });
+
+  it('the workspace of a fork of the whole session begins as the version that stands, and then the two share nothing', async () => {
     const original = await sessionWithTree(service, { '/workspace/a': 'old' });
     await writeTree(service, original, { '/workspace/a': 'newest', '/workspace/b': 'both' });
     const fork = await forkOf(original);

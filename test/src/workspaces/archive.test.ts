@@ -17,7 +17,7 @@ describe('the archive of a workspace', () => {
   after(() => test.remove());
 
   const store = async (tree: TestTree, base: Manifest = EMPTY_MANIFEST): Promise<Manifest> => {
-    const manifest = { entries: entriesOf(tree), packs: [], delivered: [] };
+    const manifest = { entries: entriesOf(tree), packs: [], delivered: null };
     return (
       await storeContents(test.storage, 'ses_1', { manifest, base }, (path) => Readable.from([contentOf(tree[path]!)!]))
     ).manifest;

@@ -25,7 +25,12 @@ describe('reading manifests', () => {
     return { storage, held };
   };
   const keysOf = (count: number): Promise<string[]> =>
-    Promise.all(Array.from({ length: count }, () => storeManifest(test.storage, 'ses_1', EMPTY_MANIFEST)));
+    Promise.all(
+      Array.from(
+        { length: count },
+        async () => (await storeManifest(test.storage, 'ses_1', EMPTY_MANIFEST)).manifestKey,
+      ),
+    );
 
   it('reading manifests reads each once, for all who ask at the same time and for those who come later', async () => {
     const { storage, held } = heldStorage();

@@ -44,7 +44,7 @@ describe('versions of a workspace', () => {
 
   const write = (files: Record<string, string>, base: Manifest = EMPTY_MANIFEST) => {
     const entries = Object.entries(files).map(([path, content]) => fileOf(path, content));
-    const manifest = { entries: entries.sort((a, b) => comparePaths(a.path, b.path)), packs: [], delivered: [] };
+    const manifest = { entries: entries.sort((a, b) => comparePaths(a.path, b.path)), packs: [], delivered: null };
     return storeContents(test.storage, SESSION, { manifest, base }, (path) =>
       Readable.from([Buffer.from(files[path]!)]),
     );
@@ -84,7 +84,7 @@ describe('versions of a workspace', () => {
   });
 
   it('versions of a workspace refuse a content that is not what its tree says', async () => {
-    const manifest = { entries: [fileOf('/workspace/a', 'before')], packs: [], delivered: [] };
+    const manifest = { entries: [fileOf('/workspace/a', 'before')], packs: [], delivered: null };
     const stored = storeContents(test.storage, SESSION, { manifest, base: EMPTY_MANIFEST }, () =>
       Readable.from([Buffer.from('behind')]),
     );
@@ -129,13 +129,14 @@ describe('versions of a workspace', () => {
       manifest: Manifest | null,
       cwd = '/workspace',
       changesTree = true,
+      turnNumber = 0,
     ): Promise<boolean> => {
       const next = manifest && {
         manifest,
         changesTree,
-        manifestKey: await storeManifest(test.storage, SESSION, manifest),
+        ...(await storeManifest(test.storage, SESSION, manifest)),
       };
-      return transaction(db, (tx) => commitVersion(tx, { sessionId: SESSION, base, cwd, next }));
+      return transaction(db, (tx) => commitVersion(tx, { sessionId: SESSION, turnNumber, base, cwd, next }));
     };
     const storage = async (): Promise<number> => {
       const [row] = await db.query<{ bytes: number }[]>('SELECT bytes FROM project_storage');
@@ -163,7 +164,9 @@ describe('versions of a workspace', () => {
       const { manifest } = await write({ '/workspace/a': 'one' });
       expect(await commit(moved, manifest, '/tmp')).to.equal(true);
       const first = await newest();
-      expect(await commit(first, { ...manifest, delivered: ['x'] }, '/tmp', false)).to.equal(true);
+      expect(
+        await commit(first, { ...manifest, delivered: { turnId: 'turn_1', contents: {} } }, '/tmp', false),
+      ).to.equal(true);
       const marked = await newest();
       expect(marked).to.include({ version: 1 }).and.not.include({ manifestKey: first.manifestKey });
       expect(await commit(marked, null, '/workspace')).to.equal(true);

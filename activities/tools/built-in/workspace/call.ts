@@ -13,7 +13,7 @@ import {
 import { OvertakenError } from '../../../../src/turns/errors.js';
 import { sizeOfTree } from '../../../../src/workspaces/manifest.js';
 import type { Stopped } from '../../../../src/workspaces/sandbox.js';
-import { commitVersion } from '../../../../src/workspaces/store.js';
+import { commitVersion, forgetKeptIfFull } from '../../../../src/workspaces/store.js';
 import { deliveredEvent } from '../delivery.js';
 import type { ToolCall, ToolDeps, ToolResult } from '../../tool.js';
 import { notDelivered, type Delivery } from './deliveries.js';
@@ -126,12 +126,14 @@ function resultOf(outcome: Outcome & { deps: ToolDeps; wasBytes: number }, tree:
   const end = ran.stopped === null ? exitNote(ran.exitCode) : [`[stopped: ${ran.stopped}]`];
   const result = { content: withNotes(ran.content, [...end, ...notes]), isError: ran.isError, workspace };
   if (next === null && ran.cwd === base.cwd) return result;
-  const { sessionId, projectId } = call.turn;
+  const { sessionId, projectId, number: turnNumber } = call.turn;
   return {
     ...result,
     eventsBefore: () => Promise.resolve(deliveries.map(({ file }) => deliveredEvent(file))),
     commit: async (tx) => {
-      if (!(await commitVersion(tx, { sessionId, base, cwd: ran.cwd, next }))) throw new OvertakenError(call.turn.id);
+      const isStored = await commitVersion(tx, { sessionId, turnNumber, base, cwd: ran.cwd, next });
+      if (!isStored) throw new OvertakenError(call.turn.id);
+      if (next !== null) await forgetKeptIfFull(tx, { sessionId, projectId }, deps.config.maxStoragePerProject);
       const requireRoom = (delivery: Delivery | null): Promise<void> =>
         requireStorage(tx, projectId, deps.config.maxStoragePerProject).catch((error: unknown) => {
           throw error instanceof ServiceError ? new NoRoomError(delivery, error) : error;

@@ -1,7 +1,7 @@
 import type { NewFile } from '../../../../src/files/store.js';
 import { OvertakenError } from '../../../../src/turns/errors.js';
 import { isBelow, OUTPUTS } from '../../../../src/workspaces/layout.js';
-import { deliveryMark, isFile, type Manifest } from '../../../../src/workspaces/manifest.js';
+import { isFile, type Manifest } from '../../../../src/workspaces/manifest.js';
 import type { ScannedTree } from '../../../../src/workspaces/sandbox.js';
 import { commitVersion, type WorkspaceChange } from '../../../../src/workspaces/store.js';
 import { deliveredResult } from '../delivery.js';
@@ -11,7 +11,7 @@ import { newDelivery } from './deliveries.js';
 import { resolvePath } from './file-commands.js';
 import { isUsablePath, wrongPath } from './path-input.js';
 import { inSandbox } from './sandbox.js';
-import { storeMark } from './store-tree.js';
+import { storeDelivered } from './store-tree.js';
 
 /** Delivers a regular file of the workspace. The sandbox resolves its path, so that a link leads nowhere else. */
 export function deliverPath(call: ToolCall, deps: ToolDeps, path: string, filename?: string): Promise<ToolResult> {
@@ -28,9 +28,9 @@ export function deliverPath(call: ToolCall, deps: ToolDeps, path: string, filena
     if ('reason' in stored) return fail(`cannot be delivered: ${stored.reason}`);
     const { file, next } = stored;
     const { base } = sandbox;
-    const { id, sessionId } = call.turn;
+    const { id, sessionId, number } = call.turn;
     return deliveredResult(file, deps.config, async (tx) => {
-      if (next !== null && !(await commitVersion(tx, { sessionId, base, cwd: base.cwd, next })))
+      if (next !== null && !(await commitVersion(tx, { sessionId, turnNumber: number, base, cwd: base.cwd, next })))
         throw new OvertakenError(id);
     });
   });
@@ -56,5 +56,5 @@ async function storeFile(
   const { storage_key: key, mime_type: contentType, size_bytes: size } = file;
   await deps.storage.put(key, contentOf(path), { contentType, size });
   if (!isBelow(OUTPUTS, path)) return { file, next: null };
-  return { file, next: await storeMark(call, deps, manifest, deliveryMark(path, entry.sha256)) };
+  return { file, next: await storeDelivered(call, deps, manifest, entry) };
 }

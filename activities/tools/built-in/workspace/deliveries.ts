@@ -3,14 +3,16 @@ import { newStorageKey } from '../../../../src/files/storage.js';
 import { MAX_FILE_BYTES, type NewFile } from '../../../../src/files/store.js';
 import { ServiceError } from '../../../../src/platform/errors.js';
 import { isBelow, OUTPUTS } from '../../../../src/workspaces/layout.js';
-import { deliveryMark, isFile, type TreeEntry } from '../../../../src/workspaces/manifest.js';
+import { isFile, type Delivered, type FileEntry, type TreeEntry } from '../../../../src/workspaces/manifest.js';
 import type { ToolCall } from '../../tool.js';
 import { newOutput } from '../delivery.js';
 
 /** Files of the outputs that one call delivers. */
 const MAX_DELIVERIES = 20;
-/** The oldest marks are forgotten: so many are delivered from a session's outputs only over years. */
-const MAX_MARKS = 5000;
+/** The contents that a turn delivered longest ago are forgotten: from there the same content is delivered again. */
+const MAX_CONTENTS = 5000;
+/** Lines of a result about files that are not delivered again. */
+const MAX_REPEATS = 20;
 
 export interface Delivery {
   path: string;
@@ -19,32 +21,89 @@ export interface Delivery {
 
 interface DueDeliveries {
   deliveries: Delivery[];
-  refused: { path: string; reason: string }[];
-  /** The marks of the workspace, with those of both. */
-  marks: string[];
+  /** The lines of the result about files that are not delivered, or not now. */
+  notes: string[];
+  /** The entries, of which those keep their mark that wait for a later call. */
+  entries: TreeEntry[];
+  delivered: Delivered | null;
 }
 
-/** The files of the outputs whose content was neither delivered nor refused from their path before: in order, at most 20. */
-export function dueDeliveries(call: ToolCall, entries: readonly TreeEntry[], before: string[]): DueDeliveries {
-  const known = new Set(before);
-  const due = entries
-    .filter(isFile)
-    .filter(({ path }) => isBelow(OUTPUTS, path))
-    .map(({ path, size, sha256 }) => ({ path, size, mark: deliveryMark(path, sha256) }))
-    .filter(({ mark }) => !known.has(mark))
-    .slice(0, MAX_DELIVERIES);
+/**
+ * The files of the outputs that were made or written since they were delivered last: in order, at most 20. A content that this turn has
+ * delivered last from its path, or could not deliver, is left out.
+ */
+export function dueDeliveries(call: ToolCall, entries: readonly TreeEntry[], before: Delivered | null): DueDeliveries {
+  const known = contentsOfTurn(call, before);
   const deliveries: Delivery[] = [];
-  const refused: DueDeliveries['refused'] = [];
-  for (const { path, size } of due) {
-    const file = newDelivery(call, path, size);
-    if ('reason' in file) refused.push({ path, reason: file.reason });
-    else deliveries.push({ path, file });
+  const refused: string[] = [];
+  const repeated: string[] = [];
+  const contents: Record<string, string> = {};
+  const waiting = new Set<string>();
+  for (const entry of entries) {
+    if (!isDue(entry)) continue;
+    const { path, size, sha256 } = entry;
+    if (known[path] === sha256) repeated.push(path);
+    else if (deliveries.length + refused.length === MAX_DELIVERIES) waiting.add(path);
+    else {
+      const file = newDelivery(call, path, size);
+      if ('reason' in file) refused.push(notDelivered(path, file.reason));
+      else deliveries.push({ path, file });
+      contents[path] = sha256;
+    }
   }
-  return { deliveries, refused, marks: addMarks(before, ...due.map(({ mark }) => mark)) };
+  return {
+    deliveries,
+    notes: [...refused, ...repeatedNotes(repeated), ...waitingNote(waiting.size)],
+    entries: markOnly(entries, ({ path }) => waiting.has(path)),
+    delivered: addDelivered(call, before, contents),
+  };
 }
 
-export function addMarks(before: string[], ...marks: string[]): string[] {
-  return marks.length === 0 ? before : [...before, ...marks].slice(-MAX_MARKS);
+function isDue(entry: TreeEntry): entry is FileEntry {
+  return isFile(entry) && entry.isWritten === true && isBelow(OUTPUTS, entry.path);
+}
+
+/** The entries after a call that delivers nothing: what it and calls before it have written waits. */
+export function allWaiting(entries: readonly TreeEntry[]): TreeEntry[] {
+  return markOnly(entries, isDue);
+}
+
+function markOnly(entries: readonly TreeEntry[], keeps: (file: FileEntry) => boolean): TreeEntry[] {
+  return entries.map((entry) => {
+    if (!isFile(entry) || entry.isWritten === undefined || keeps(entry)) return entry;
+    const { isWritten: _, ...rest } = entry;
+    return rest;
+  });
+}
+
+function contentsOfTurn({ turn }: ToolCall, delivered: Delivered | null): Readonly<Record<string, string>> {
+  return delivered?.turnId === turn.id ? delivered.contents : {};
+}
+
+/** What the turn has delivered, with `contents` as the newest. */
+export function addDelivered(
+  call: ToolCall,
+  before: Delivered | null,
+  contents: Readonly<Record<string, string>>,
+): Delivered | null {
+  if (Object.keys(contents).length === 0) return before;
+  const older = Object.entries(contentsOfTurn(call, before)).filter(([path]) => !Object.hasOwn(contents, path));
+  const all = [...older, ...Object.entries(contents)].slice(-MAX_CONTENTS);
+  return { turnId: call.turn.id, contents: Object.fromEntries(all) };
+}
+
+function repeatedNotes(paths: string[]): string[] {
+  const more = paths.length - MAX_REPEATS;
+  return [
+    ...paths.slice(0, MAX_REPEATS).map((path) => notDelivered(path, 'this turn has delivered this content from there')),
+    ...(more > 0 ? [`[not delivered: ${more} more files, for the same reason]`] : []),
+  ];
+}
+
+function waitingNote(count: number): string[] {
+  return count === 0
+    ? []
+    : [`[not delivered yet: ${count} more files. The next commands deliver ${MAX_DELIVERIES} each]`];
 }
 
 /** A new file with the content of a file of the workspace, or the reason why it cannot be delivered. */
