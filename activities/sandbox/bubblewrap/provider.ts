@@ -21,7 +21,9 @@ import {
 } from '../../../src/workspaces/sandbox.js';
 import { Tree, type Owner } from '../tree.js';
 import { TreeCache } from '../tree-cache.js';
+import { cloneOf } from './command-line.js';
 import { findBubblewrap } from './find.js';
+import { findLinkedEtc } from './linked-etc.js';
 import { MountStore, type PlacedMount } from './mounts.js';
 import { runCommand } from './run.js';
 import { sandboxDir, SandboxFolder, USERS_PER_PROCESS } from './sandbox-folder.js';
@@ -45,6 +47,8 @@ interface Parts {
   mounts: MountStore;
   disablesUserns: boolean;
   unsharesNet: boolean;
+  clone: number | null;
+  linkedEtc: string[];
 }
 
 const CHECK_TIMEOUT_MS = 10_000;
@@ -143,6 +147,8 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
       // gVisor has no such setting; the filter of system calls refuses new namespaces there.
       disablesUserns: stdout.includes('--disable-userns') && existsSync('/proc/sys/user/max_user_namespaces'),
       unsharesNet: await unsharesNet(found),
+      clone: cloneOf(this.settings.sandboxRoot ?? '/'),
+      linkedEtc: await findLinkedEtc(this.settings.sandboxRoot ?? '/'),
     };
   }
 
@@ -186,12 +192,24 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
   }
 
   #run(parts: Parts, tree: Tree, mounts: PlacedMount[], argv: string[], io: CommandIo): Promise<CommandEnd> {
-    const { folder, disablesUserns, unsharesNet } = parts;
+    const { folder, disablesUserns, unsharesNet, clone, linkedEtc } = parts;
     const { sandboxMemoryMb, sandboxDiskMb, sandboxRoot } = this.settings;
-    const { bwrap, filter, passwd } = folder;
+    const { bwrap, filter, passwd, group } = folder;
     return runCommand(
       {
-        ...{ bwrap, filter, passwd, disablesUserns, unsharesNet, mounts, owner: tree.owner, root: sandboxRoot ?? '/' },
+        ...{
+          bwrap,
+          filter,
+          passwd,
+          group,
+          disablesUserns,
+          unsharesNet,
+          clone,
+          linkedEtc,
+          mounts,
+          owner: tree.owner,
+          root: sandboxRoot ?? '/',
+        },
         maxMemory: sandboxMemoryMb * MIB,
         tree: {
           folder: tree.folder,

@@ -17,11 +17,14 @@ export interface RunOptions {
   bwrap: string;
   owner: { uid: number; gid: number } | null;
   root: string;
+  clone: number | null;
   disablesUserns: boolean;
   unsharesNet: boolean;
-  /** Files with the filter of system calls and with /etc/passwd. */
+  linkedEtc: string[];
+  /** Files with the filter of system calls, /etc/passwd and /etc/group. */
   filter: string;
   passwd: string;
+  group: string;
   maxMemory: number;
   tree: Parameters<typeof watch>[0]['tree'];
   mounts: { source: string; target: string }[];
@@ -31,11 +34,11 @@ export interface RunOptions {
 export async function runCommand(options: RunOptions, argv: string[], io: CommandIo): Promise<CommandEnd> {
   io.signal.throwIfAborted();
   const [file, args] = commandLine({ ...options, memoryBytes: options.maxMemory, cwd: io.cwd, argv });
-  const handles = await openAll([options.filter, options.passwd]);
+  const handles = await openAll([options.filter, options.passwd, options.group]);
   const began = performance.now();
-  const [filter, passwd] = handles.map(({ fd }) => fd);
+  const [filter, passwd, group] = handles.map(({ fd }) => fd);
   const input = io.stdin === null ? ('ignore' as const) : ('pipe' as const);
-  const stdio: StdioOptions = [input, 'pipe', 'pipe', filter, 'pipe', passwd, 'pipe', 'pipe', 'pipe', 'pipe'];
+  const stdio: StdioOptions = [input, 'pipe', 'pipe', filter, 'pipe', passwd, 'pipe', 'pipe', 'pipe', 'pipe', group];
   const outer = spawn(file, args, { cwd: '/', env: { PATH }, detached: true, stdio });
   const failed = new Promise<never>((_, reject) => outer.once('error', reject));
   failed.catch(ignored('it is waited for below'));

@@ -15,7 +15,7 @@ import { dirname, join, resolve } from 'node:path';
 import { ulid } from 'ulid';
 import { ignored } from '../../../src/platform/ignored.js';
 import { beginRemoval, removeTree } from '../remove-tree.js';
-import { PASSWD } from './command-line.js';
+import { GROUP, PASSWD } from './command-line.js';
 import { isKnownMachine, seccompFilter } from './seccomp.js';
 
 /**
@@ -37,6 +37,7 @@ export class SandboxFolder {
   readonly bwrap: string;
   readonly filter: string;
   readonly passwd: string;
+  readonly group: string;
   /** Null unless the worker is root. */
   readonly firstUser = process.getuid?.() === 0 ? FIRST_USER + (process.pid % MAX_PROCESSES) * USERS_PER_PROCESS : null;
   readonly #path: string;
@@ -54,10 +55,12 @@ export class SandboxFolder {
     this.mounts = place('mounts');
     this.filter = place('filter');
     this.passwd = place('passwd');
+    this.group = place('group');
     for (const path of [this.#path, this.trees, this.mounts]) makeOpen(path);
     this.bwrap = this.#reachable(bwrap);
     writeFileSync(this.filter, seccompFilter(process.arch));
     writeFileSync(this.passwd, PASSWD);
+    writeFileSync(this.group, GROUP);
   }
 
   /**

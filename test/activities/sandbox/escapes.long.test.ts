@@ -301,7 +301,7 @@ E`;
 
     it(`${title} has its exit code, 128 + n for a signal, its last working directory, and is stopped at its timeout`, async () => {
       expect(await sandbox.bash('cd /tmp; exit 4')).to.include({ code: 4, cwd: '/tmp' });
-      expect(await sandbox.bash('kill -9 $$')).to.include({ code: 137, cwd: null });
+      expect(await sandbox.bash('kill -9 $$')).to.include({ code: 137, cwd: '/workspace' });
       expect(await sandbox.bash('mkdir a; cd a; pwd', { cwd: '/gone' })).to.include({
         output: '/workspace/a\n',
         cwd: '/workspace/a',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Mount } from '../../../src/workspaces/sandbox.js';
 import { TestWorkspace, useSandbox, type NewProvider } from '../../support/sandbox.js';
@@ -69,6 +70,47 @@ export function describeProvider(title: string, make: NewProvider): void {
       expect(await mine.bash(`mkdir $'a\\nb'; cd $'a\\nb'; exit 7`)).to.include({ code: 7, cwd: '/workspace/a\nb' });
       expect(await mine.bash('pwd', { cwd: '/workspace/a\nb' })).to.include({ output: '/workspace/a\nb\n' });
       expect(await mine.bash('rmdir "$PWD"', { cwd: '/workspace/a\nb' })).to.include({ code: 0 });
+    });
+
+    for (const [end, command, output, code] of [
+      ['a trap of its own', `trap 'echo bye' EXIT; echo hi`, 'hi\nbye\n', 0],
+      ['a trap of its own and exit', `trap 'echo bye' EXIT; exit 3`, 'bye\n', 3],
+      ['exec', 'exec echo hi', 'hi\n', 0],
+      ['a signal to itself', 'echo hi; kill -TERM $$', 'hi\n', 143],
+      ['a signal that it cannot catch', 'echo hi; kill -KILL $$', 'hi\n', 137],
+      ['an error under set -e', 'set -e; echo hi; false; echo no', 'hi\n', 1],
+      ['a closed descriptor of each number', 'exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; echo hi', 'hi\n', 0],
+    ] as const) {
+      it(`${title} keeps the working directory and shows what the command wrote alone, when it ends by ${end}`, async () => {
+        const mine = workspace();
+        const ended = await mine.bash(`mkdir d; cd d; ${command}`);
+        expect(ended).to.deep.include({ output, code, cwd: '/workspace/d' });
+      });
+    }
+
+    it(`${title} goes back to /workspace when the working directory is gone, and has no trap and no variable of its own`, async () => {
+      const mine = workspace();
+      const gone = await mine.bash('mkdir -p a/b; cd a/b; rm -r ../../a; echo gone');
+      expect(gone).to.include({ output: 'gone\n', cwd: '/workspace' });
+      expect((await mine.bash('mkdir c; mv c d; cd d; mv ../d ../e')).cwd).to.equal('/workspace/e');
+      const { output } = await mine.bash(
+        'trap -p; echo $0 $# $SHLVL ${OLDPWD-none}; ls /proc/self/fd; compgen -A function',
+      );
+      expect(output).to.equal('bash 0 1 none\n0\n1\n2\n3\n');
+    });
+
+    it(`${title} has the settings of programs that are links into /etc, the names of its user and group, and no secrets`, async () => {
+      const command = `for link in $(find /usr -xdev -type l -lname '/etc/*' ! -lname '*private*' ! -lname /etc/environment); do
+          [ -e "$link" ] || echo "$link"; done
+        python3 -c 'import grp, os; print(grp.getgrgid(os.getgid()).gr_name)'; id -un
+        if command -v openssl >/dev/null; then openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 1 -subj /CN=test 2>/dev/null && echo signed; else echo signed; fi
+        ls -d /etc/shadow /etc/ssh /etc/ssl/private /etc/environment /etc/hosts 2>/dev/null; touch /etc/x 2>/dev/null || echo refused`;
+      const { output } = await workspace().bash(command, { timeoutMs: 60_000 });
+      const expected = 'agent\nagent\nsigned\nrefused\n';
+      expect(output.endsWith(expected), output).to.equal(true);
+      // A program that was removed leaves links that lead nowhere.
+      const missing = output.slice(0, -expected.length).split('\n').filter(Boolean);
+      expect(missing.filter((link) => existsSync(link))).to.deep.equal([]);
     });
 
     it(`${title} mounts skills and uploads read-only, and brings each to the disk once for all commands of a session`, async () => {
