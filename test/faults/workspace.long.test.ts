@@ -94,6 +94,158 @@ describe('workspaces while everything is killed', () => {
   });
 });
 
+const FORK_KILLS = Number(process.env.FORK_KILLS ?? 6);
+const LINES = 3;
+/** Of the last ended turns, one of which a fork copies last. */
+const FORKED_FROM = 4;
+
+/** What a line of work does with its next turn. */
+const ways = ['append', 'ask', 'cancel', 'fork'] as const;
+
+/** contract.md §15 and §23: what a tree has is what the results of its history say, in copies of the history too. */
+describe('workspaces that are forked, wait and are cancelled while everything is killed', () => {
+  let system: FaultSystem;
+  before(async function () {
+    await requireSandbox(this);
+    system = await startFaultSystem({
+      apis: 2,
+      workers: 2,
+      ownPostgres: true,
+      ownTemporal: { persistent: true },
+      env: SANDBOXES,
+    });
+  });
+  after(() => system?.close());
+
+  const tools = [{ type: 'workspace', configs: [{ name: 'write', permission_policy: { type: 'always_ask' } }] }];
+  const sessions = new Set<string>();
+  const insist = async (method: string, path: string, body?: object) => {
+    const answer = await system.insist(method, path, body);
+    expect(answer.status, JSON.stringify(answer.body)).to.be.within(200, 299);
+    return answer.body;
+  };
+  const sessionOf = async (id: string) => insist('GET', `/v1/sessions/${id}`);
+
+  /** Runs one turn of the way; returns the session in which the line goes on. */
+  async function step(session: string, way: (typeof ways)[number], n: number): Promise<string> {
+    if (way === 'fork') {
+      const { items } = await insist('GET', `/v1/sessions/${session}/turns?limit=${FORKED_FROM}`);
+      const turn = items[Math.floor(Math.random() * items.length)] as { id: string } | undefined;
+      if (turn === undefined) return session;
+      const fork = await insist('POST', `/v1/sessions/${session}/fork`, { after_turn_id: turn.id });
+      // A fork keeps the tree of its last copied turn alone.
+      const expected =
+        (await insist('GET', `/v1/sessions/${session}`)).forked_from === null ? ['exact'] : ['exact', 'later'];
+      expect(expected).to.include(fork.forked_from.workspace);
+      if (fork.forked_from.workspace === 'later') return session;
+      sessions.add(fork.id as string);
+      return fork.id as string;
+    }
+    const turn = await system.send(session, `${way} ${n}`);
+    const watched = system.watch(turn);
+    if (way === 'cancel') {
+      await sleep(Math.random() * 1_500);
+      await system.insist('POST', `/v1/sessions/${session}/cancel`);
+    }
+    if (way === 'ask') {
+      const isAsked = async () => {
+        const { status, required_actions } = await sessionOf(session);
+        return status !== 'RUNNING' || required_actions.length > 0;
+      };
+      await eventually('the turn asks', isAsked, SETTLE_MS);
+      const [action] = (await sessionOf(session)).required_actions;
+      if (action !== undefined) {
+        const answer = { type: 'user.tool_confirmation', tool_use_id: action.tool_use_id, result: 'allow' };
+        await insist('POST', `/v1/sessions/${session}/events`, { events: [answer] });
+      }
+    }
+    await watched;
+    return session;
+  }
+
+  it(`workspaces that are forked, wait and are cancelled, with ${FORK_KILLS} kills at random: each tree is what its history says, and nothing is left`, async function () {
+    this.timeout(FORK_KILLS * KILL_MS + 8 * SETTLE_MS);
+    const append = (n: string, seconds: number) =>
+      toolUse('bash', { command: `${MARK} echo ${n} >> log; sleep ${seconds}; echo ${n} >> log2` });
+    const numberOf = (text: string): string => /\d+$/.exec(text)![0];
+    system.model.on(/^append \d+$/, (request, index) =>
+      steps(append(numberOf(request.userText), 0.2), 'Done.')(request, index),
+    );
+    system.model.on(/^cancel \d+$/, (request, index) =>
+      steps(
+        append(numberOf(request.userText), 0.1),
+        append(`${numberOf(request.userText)}x`, 3),
+        'Done.',
+      )(request, index),
+    );
+    system.model.on(/^ask \d+$/, (request, index) => {
+      const n = numberOf(request.userText);
+      const write = toolUse('write', { file_path: `/workspace/asked-${n}`, content: n });
+      return steps([append(n, 0.1), write], 'Done.')(request, index);
+    });
+    const killer = RandomKiller.of(system, SERVER_WEIGHT);
+    let killing = true;
+    let turns = 0;
+    const lines = Array.from({ length: LINES }, async (_, line) => {
+      let session = await system.session({ tools });
+      sessions.add(session);
+      for (let n = 0; killing; n += 1) {
+        session = await step(session, ways[Math.floor(Math.random() * ways.length)]!, line * 10_000 + n);
+        turns += 1;
+      }
+    });
+    try {
+      while (killer.kills < FORK_KILLS) {
+        const before = turns;
+        await killer.kill();
+        const until = performance.now() + KILL_MS / 2;
+        while (turns === before && performance.now() < until) await sleep(100);
+        await sleep(Math.random() * MAX_PAUSE_MS);
+      }
+      await killer.allStarted();
+    } finally {
+      killing = false;
+    }
+    await Promise.all(lines);
+    const ends = await system.verify();
+    expect(ends.map(({ type }) => type as string)).to.not.include('turn.failed');
+    let forks = 0;
+    for (const session of sessions) {
+      const history = await system.history(session);
+      const inputs = new Map(
+        history.flatMap((event) => (event.type === 'agent.tool_use' ? [[event.tool_use_id, event.input]] : [])),
+      );
+      const kept = history.filter(({ type, is_error }) => type === 'agent.tool_result' && is_error === false);
+      const appended = kept.flatMap((event) =>
+        event.name === 'bash' ? [/echo (\w+) >> log;/.exec(inputs.get(event.tool_use_id).command)![1]!] : [],
+      );
+      const asked = kept
+        .filter(({ name }) => name === 'write')
+        .map(({ tool_use_id }) => inputs.get(tool_use_id).content);
+      const { workspace, forked_from } = await sessionOf(session);
+      if (forked_from !== null) forks += 1;
+      const where = `${session} ${JSON.stringify(forked_from)}`;
+      expect(workspace.version, where).to.equal(kept.length);
+      expect(
+        kept.map((event) => event.workspace.version as number),
+        where,
+      ).to.deep.equal(kept.map((_, at) => at + 1));
+      const content = async (path: string): Promise<string> => {
+        const url = `${system.apis[0]!.url}/v1/sessions/${session}/workspace/content?path=${encodeURIComponent(path)}`;
+        const answer = await fetch(url, { headers: { authorization: `Bearer ${system.key}` } });
+        return answer.status === 404 ? '' : answer.text();
+      };
+      const log = appended.map((n) => `${n}\n`).join('');
+      expect([await content('/workspace/log'), await content('/workspace/log2')], where).to.deep.equal([log, log]);
+      const { items } = await insist('GET', `/v1/sessions/${session}/workspace/files?limit=100`);
+      const named = items.map(({ path }: { path: string }) => path).filter((path: string) => path.includes('asked-'));
+      expect(named, where).to.have.members(asked.map((n) => `/workspace/asked-${n}`));
+    }
+    await eventually('no process of a command is left', () => runsOf(MARK) === 0, 2_000);
+    console.log(`      ${killer.kills} kills, ${turns} steps, ${sessions.size} sessions, ${forks} forks`);
+  });
+});
+
 describe('a worker that comes back to a command that another one ran', () => {
   let system: FaultSystem;
   before(async function () {
