@@ -1,5 +1,6 @@
 import { exactText } from '../../src/platform/exact-json.js';
 import { asJsonObject, isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
+import { storableText } from '../../src/platform/text.js';
 import { MIB } from '../../src/platform/units.js';
 import type { Redactor } from '../../src/platform/redactor.js';
 import type { AssistantBlock } from '../../src/models/content.js';
@@ -25,11 +26,14 @@ export class GrowingAnswer {
   stopReason: string | null = null;
   /** Characters of text, thinking and tool input. */
   characters = 0;
+  /** Grows with each event that adds to the answer. Repeated ends and empty deltas do not. */
+  progress = 0;
   readonly #blocks: Growing[] = [];
   /** The tool calls by the index of their block, which may be anything. */
   readonly #tools = new Map<unknown, GrowingTool>();
   #latestTool: GrowingTool | null = null;
-  #latestThinking: GrowingProse | null = null;
+  /** The thinking by the index of its block, which may be anything: more than one where something else came in between. */
+  readonly #thinking = new Map<unknown, GrowingProse[]>();
   /** The blocks that have no end yet, by index. */
   readonly #open = new Set<unknown>();
   /** Blocks of types that this service does not request, such as the server's own tools. */
@@ -54,11 +58,10 @@ export class GrowingAnswer {
       case 'content_block_delta':
         return this.#grow(event.index, asJsonObject(event.delta));
       case 'content_block_stop':
-        this.#open.delete(event.index);
+        if (this.#open.delete(event.index)) this.progress += 1;
         return;
       case 'message_delta':
-        this.stopReason = stopReasonIn(event) ?? this.stopReason;
-        return;
+        return this.#end(stopReasonIn(event));
       case 'message_stop':
         this.isStopped = true;
     }
@@ -84,8 +87,15 @@ export class GrowingAnswer {
     return blocks.flatMap((block) => ('finish' in block ? block.finish() : [block]));
   }
 
+  #end(stopReason: string | null): void {
+    if (stopReason === null) return;
+    if (this.stopReason === null) this.progress += 1;
+    this.stopReason = stopReason;
+  }
+
   #start(index: unknown, block: JsonObject): void {
     this.#starts += 1;
+    this.progress += 1;
     checkCount(this.#starts);
     const isRepeated = this.#open.has(index);
     // The start of a block ends the one before it.
@@ -94,12 +104,11 @@ export class GrowingAnswer {
     this.#ignored.delete(index);
     switch (block.type) {
       case 'text':
-        return this.#write('text', block.text);
+        return this.#write('text', block.text, index);
       case 'thinking':
-        return this.#startThinking(block, isRepeated);
+        return this.#startThinking(index, block, isRepeated);
       case 'redacted_thinking':
-        this.#push({ type: 'redacted_thinking', data: this.redactor.redact(readText(block.data)) });
-        return;
+        return this.#addRedacted(readText(block.data));
       case 'tool_use':
         return this.#startTool(index, block, isRepeated);
       default:
@@ -108,12 +117,21 @@ export class GrowingAnswer {
     }
   }
 
+  /** It is of use only unchanged, for the model. */
+  #addRedacted(data: string): void {
+    if (data === '' || this.redactor.redact(storableText(data)) !== data) return;
+    this.#push({ type: 'redacted_thinking', data });
+  }
+
   /** Each thinking block has a signature of its own, unless a server starts one again with each token. */
-  #startThinking({ thinking, signature }: JsonObject, isRepeated: boolean): void {
+  #startThinking(index: unknown, { thinking, signature }: JsonObject, isRepeated: boolean): void {
     const last = this.#prose();
-    if (!isRepeated || last?.kind !== 'thinking' || last.isSigned) this.#pushProse('thinking');
-    this.#write('thinking', thinking);
-    this.#latestThinking!.sign(readText(signature));
+    if (!isRepeated || last?.kind !== 'thinking' || last.isSigned) {
+      this.#thinking.delete(index);
+      this.#pushThinking(index);
+    }
+    this.#write('thinking', thinking, index);
+    this.#thinking.get(index)!.at(-1)!.sign(readText(signature));
   }
 
   #startTool(index: unknown, { id, name, input }: JsonObject, isRepeated: boolean): void {
@@ -128,19 +146,32 @@ export class GrowingAnswer {
   }
 
   #grow(index: unknown, delta: JsonObject): void {
-    this.#open.add(index);
+    const before = this.progress;
+    this.#takeDelta(index, delta);
+    // After the stop reason, a delta without content does not open its block again.
+    if (this.stopReason === null || this.progress > before) this.#open.add(index);
+  }
+
+  #takeDelta(index: unknown, delta: JsonObject): void {
     switch (delta.type) {
       case 'text_delta':
       case 'text':
-        return this.#write('text', delta.text);
+        return this.#write('text', delta.text, index);
       case 'thinking_delta':
-        return this.#write('thinking', delta.thinking);
+        return this.#write('thinking', delta.thinking, index);
       case 'signature_delta':
-        this.#latestThinking?.sign(readText(delta.signature));
-        return;
+        return this.#sign(index, readText(delta.signature));
       case 'input_json_delta':
         return this.#growTool(index, this.#jsonOf(delta.partial_json));
     }
+  }
+
+  /** A signature covers all thinking of its block: it is of no use for thinking of which text or another signature cut off a part. */
+  #sign(index: unknown, signature: string): void {
+    if (signature === '') return;
+    this.progress += 1;
+    const thinking = this.#thinking.get(index) ?? [...this.#thinking.values()].at(-1) ?? [];
+    if (thinking.length === 1) thinking[0]!.sign(signature, { isEnd: true });
   }
 
   #growTool(index: unknown, json: string): void {
@@ -151,11 +182,12 @@ export class GrowingAnswer {
     throw new ModelStreamError('The model’s answer has the input of a tool call that it did not start.');
   }
 
-  #write(kind: 'text' | 'thinking', value: unknown): void {
+  #write(kind: 'text' | 'thinking', value: unknown, index: unknown): void {
     const text = this.#counted(value);
     if (text === '') return;
     const last = this.#prose();
-    (last?.kind === kind ? last : this.#pushProse(kind)).append(text);
+    if (last?.kind === kind && !last.isEnded) last.append(text);
+    else (kind === 'text' ? this.#pushProse('text') : this.#pushThinking(index)).append(text);
   }
 
   /** The block that text and thinking are added to, if the last block is one. */
@@ -164,9 +196,14 @@ export class GrowingAnswer {
     return last instanceof GrowingProse ? last : null;
   }
 
+  #pushThinking(index: unknown): GrowingProse {
+    const prose = this.#pushProse('thinking');
+    this.#thinking.set(index, [...(this.#thinking.get(index) ?? []), prose]);
+    return prose;
+  }
+
   #pushProse(kind: 'text' | 'thinking'): GrowingProse {
     const prose = new GrowingProse(kind, this.observer, this.redactor);
-    if (kind === 'thinking') this.#latestThinking = prose;
     this.#push(prose);
     return prose;
   }
@@ -180,13 +217,14 @@ export class GrowingAnswer {
   #counted(value: unknown): string {
     const text = readText(value);
     this.characters += text.length;
+    this.progress += text.length;
     if (this.characters > MAX_CHARACTERS) throw new ModelStreamError('The model’s answer is too long.');
     return text;
   }
 
-  /** Some servers send the input of a tool as an object instead of its JSON. */
+  /** Some servers send the input of a tool as a value instead of its JSON. */
   #jsonOf(value: unknown): string {
-    return this.#counted(isJsonObject(value) ? exactText(value) : value);
+    return this.#counted(typeof value === 'object' && value !== null ? exactText(value) : value);
   }
 }
 

@@ -1,8 +1,8 @@
 import { isDeeperThan } from '../../src/platform/depth.js';
 import { isMarkedNumber, parseExact } from '../../src/platform/exact-json.js';
-import type { JsonObject } from '../../src/platform/json-object.js';
+import { isJsonObject, type JsonObject } from '../../src/platform/json-object.js';
 import type { Redactor } from '../../src/platform/redactor.js';
-import { splitsSurrogatePair, storableText } from '../../src/platform/text.js';
+import { splitsSurrogatePair, storableJson, storableText } from '../../src/platform/text.js';
 import type { AssistantBlock } from '../../src/models/content.js';
 import { ModelStreamError } from './failures.js';
 
@@ -21,6 +21,8 @@ export class GrowingProse {
   /** Text that later text may change. */
   #held = '';
   #signature = '';
+  /** Its signature has come after it: what follows is a block of its own. */
+  isEnded = false;
 
   constructor(
     readonly kind: 'text' | 'thinking',
@@ -33,13 +35,14 @@ export class GrowingProse {
   }
 
   append(text: string): void {
-    // Thinking is stored unchanged: the signature covers exactly these characters.
+    // The signature covers exactly these characters.
     if (this.kind === 'thinking') this.#pieces.push(text);
     this.#emit(this.#settled(text));
   }
 
-  sign(signature: string): void {
+  sign(signature: string, { isEnd = false } = {}): void {
     this.#signature += signature;
+    if (isEnd) this.isEnded = true;
   }
 
   /** Emits the text that was held back. */
@@ -52,13 +55,12 @@ export class GrowingProse {
   /** The block, unless it is empty. */
   finish(): AssistantBlock[] {
     this.flush();
-    const whole = this.redactor.redact(this.#pieces.join(''));
-    if (whole === '' && !this.isSigned) return [];
-    return [
-      this.kind === 'text'
-        ? { type: 'text', text: whole }
-        : { type: 'thinking', thinking: whole, signature: this.#signature },
-    ];
+    const given = this.#pieces.join('');
+    const whole = this.redactor.redact(storableText(given));
+    // A signature is of no use for thinking that had to be changed.
+    const signature = whole === given ? this.#signature : '';
+    if (whole === '' && signature === '') return [];
+    return [this.kind === 'text' ? { type: 'text', text: whole } : { type: 'thinking', thinking: whole, signature }];
   }
 
   /**
@@ -107,17 +109,32 @@ export class GrowingTool {
       throw new ModelStreamError(`The model’s answer has a tool call nested deeper than ${MAX_INPUT_DEPTH} levels.`);
     }
     // Redacted after parsing: in the JSON text a key may be hidden by escapes.
-    const redacted = JSON.parse(this.redactor.redact(JSON.stringify(input))) as JsonObject;
+    const redacted = JSON.parse(this.redactor.redact(storableJson(JSON.stringify(input)))) as JsonObject;
     return [{ type: 'tool_use', id: clean(this.id), name: clean(this.name), input: redacted }];
   }
 }
 
+/**
+ * The object that a call's input is; null if it is none. Gateways that translate from other APIs write no arguments as null, a list or a
+ * text without content, and the object as a string.
+ */
 function toolInput(json: string): JsonObject | null {
+  const input = parsedInput(json);
+  return objectOf(typeof input === 'string' && !isMarkedNumber(input) ? parsedInput(input) : input);
+}
+
+function objectOf(input: unknown): JsonObject | null {
+  if (input === null || (Array.isArray(input) && input.length === 0)) return {};
+  return isJsonObject(input) ? input : null;
+}
+
+/** Undefined for a text that is no JSON; null for one without content. */
+function parsedInput(json: string): unknown {
+  if (json.trim() === '') return null;
   try {
-    const input: unknown = parseExact(json === '' ? '{}' : json);
-    return typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as JsonObject) : null;
+    return parseExact(json);
   } catch {
-    return null;
+    return undefined;
   }
 }
 

@@ -19,7 +19,7 @@ export interface StreamObserver extends TextObserver {
 
 /** How long the stream of an answer is waited for, in ms. */
 export interface StreamWaits {
-  /** For content, while the server sends only pings: some models think for long and show nothing of it. */
+  /** For content, while the server sends only pings or empty deltas: some models think for long and show nothing of it. */
   content: number;
   /** For `message_stop`, when the stop reason has come and every block has ended. Some gateways never send it. */
   stop: number;
@@ -29,7 +29,7 @@ export interface StreamWaits {
 
 export const STREAM_WAITS: StreamWaits = { content: 1_800_000, stop: 5_000, release: 1_000 };
 
-/** What the model itself writes; everything else is a sign of life. */
+/** The events of an answer; everything else is a sign of life. */
 const CONTENT = /^(message|content_block)_/;
 
 /**
@@ -59,7 +59,8 @@ export async function streamAnswer(
   const waitFor = ({ isWhole, stopReason }: GrowingAnswer): number =>
     isWhole ? waits.stop : stopReason === null ? waits.content : idleSeconds * 1000;
   const take = (events: ModelEvent[], headers: Headers): void => {
-    let hasContent = false;
+    const wasMessage = isMessage;
+    const before = growing.progress;
     try {
       for (const event of events) {
         if (event.type === 'error') throw new ModelAnswerError(event.body, headers);
@@ -67,7 +68,6 @@ export async function streamAnswer(
         if (CONTENT.test(event.type)) {
           if (!isMessage) observer.started();
           isMessage = true;
-          hasContent = true;
         }
         growing.take(event);
         if (growing.isStopped) break;
@@ -77,7 +77,8 @@ export async function streamAnswer(
       answer.stopReason = growing.stopReason;
     }
     if (growing.characters > 0) answer.firstTokenMs ??= performance.now() - began;
-    if (hasContent && !growing.isStopped) watchdog.awaitContent(waitFor(growing));
+    const goesOn = growing.progress > before || !wasMessage;
+    if (isMessage && goesOn && !growing.isStopped) watchdog.awaitContent(waitFor(growing));
   };
   try {
     const response = await watchdog.watch(() =>
@@ -93,15 +94,13 @@ export async function streamAnswer(
         take(reader.push(chunk), headers);
         if (growing.isStopped) stop();
       })
-      .then(
-        () => {
-          if (!growing.isStopped) take(reader.end(), headers);
-        },
-        (error: unknown) => {
-          // The connection broke after a whole message.
-          if (!growing.isWhole || signal.aborted) throw error;
-        },
-      );
+      .then(() => {
+        if (!growing.isStopped) take(reader.end(), headers);
+      })
+      .catch((error: unknown) => {
+        // The connection broke, or the server reported an error, after a whole message.
+        if (!growing.isWhole || signal.aborted) throw error;
+      });
     await Promise.race([stopped, ended]);
     signal.throwIfAborted();
     if (!isMessage) throw new ModelStreamError('The model’s server sent no event of the Messages API.');

@@ -4,7 +4,7 @@ import { describeFile } from '../../src/steps/session-files.js';
 import { isWorkspaceTool } from '../../src/sessions/tools.js';
 import type { Conversation } from '../../src/steps/conversation.js';
 import type { PastCall, PastStep, PastTurn, SteeringMessage } from '../../src/steps/past-turn.js';
-import type { ResultBlock } from '../../src/models/content.js';
+import type { AssistantBlock, ResultBlock } from '../../src/models/content.js';
 
 type ContentBlock = Anthropic.ContentBlockParam;
 type ShownBlock = Anthropic.TextBlockParam | Anthropic.ImageBlockParam | Anthropic.DocumentBlockParam;
@@ -160,7 +160,7 @@ function assistantBlocks(step: PastStep, rendering: Rendering): ContentBlock[] {
         return [{ ...block, name: rendering.toolAlias(call?.name ?? block.name) }];
       }
       default:
-        return step.modelId === rendering.thinkingOf ? [block] : [];
+        return step.modelId === rendering.thinkingOf && isUsableThinking(block) ? [block] : [];
     }
   });
   return blocks.every(isThinking) ? [] : blocks;
@@ -226,6 +226,11 @@ function add(messages: Anthropic.MessageParam[], role: 'user' | 'assistant', blo
   const last = messages.at(-1);
   if (last?.role === role) (last.content as ContentBlock[]).push(...blocks);
   else messages.push({ role, content: [...blocks] });
+}
+
+/** The API refuses a request with thinking that has no signature: gateways send such thinking, and earlier builds stored it. */
+function isUsableThinking(block: Extract<AssistantBlock, { type: 'thinking' | 'redacted_thinking' }>): boolean {
+  return (block.type === 'thinking' ? block.signature : block.data) !== '';
 }
 
 function isThinking(block: ContentBlock): boolean {

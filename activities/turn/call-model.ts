@@ -92,7 +92,9 @@ async function callAndStore(
   const observer = {
     retrySeconds: prepared.retrySeconds,
     text: (content: string) => deltas.write(ofCall, 'agent.message.delta', content),
-    thinking: (content: string) => deltas.write(ofCall, 'agent.thinking.delta', content),
+    thinking: (content: string) => {
+      if (prepared.showsThinking) deltas.write(ofCall, 'agent.thinking.delta', content);
+    },
     retry: (notice: RetryNotice) => deltas.write(ofCall, 'agent.retry.delta', JSON.stringify(notice)),
     flush: () => deltas.flush(),
   };
@@ -120,6 +122,7 @@ async function callAndStore(
         deltas: unstored,
         answer: { ...answer, content },
         callOf: prepared.callOf,
+        showsThinking: prepared.showsThinking,
         permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
         isLast: call.step >= config.maxSteps,
         output,

@@ -44,6 +44,8 @@ export interface PreparedCall {
   kind: 'call';
   projectId: string;
   model: ModelClient;
+  /** The session has thinking. */
+  showsThinking: boolean;
   /** How long a failed call is tried again. */
   retrySeconds: number;
   request: PendingRequest;
@@ -115,6 +117,7 @@ export async function prepareCall(
     kind: 'call',
     projectId: turn.projectId,
     model,
+    showsThinking: turn.thinkingEnabled,
     retrySeconds: retrySecondsOf(deps, turn),
     request: new PendingRequest(built.request, built.tokens),
     estimated: built.estimated,

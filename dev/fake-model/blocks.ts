@@ -54,9 +54,13 @@ function checkBlock(block: unknown, allowed: ReadonlySet<string>, path: string):
       return checkText(block.text as string);
     case 'thinking':
       need('thinking');
-      return need('signature');
+      need('signature');
+      if (block.signature === '') refuse(`${path}: Invalid \`signature\` in \`thinking\` block`);
+      return;
     case 'redacted_thinking':
-      return need('data');
+      need('data');
+      if (block.data === '') refuse(`${path}.redacted_thinking.data: Invalid \`data\` in \`redacted_thinking\` block`);
+      return;
     case 'tool_use':
       need('id');
       need('name');

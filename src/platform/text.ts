@@ -10,9 +10,23 @@ export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Makes text from a model or a tool storable: replaces lone surrogates by U+FFFD and removes NUL. */
+const REPLACEMENT = '\ufffd';
+/** The escape sequences of a JSON text, so that a backslash that is escaped itself begins none. */
+const ESCAPES = /\\(?:u[\da-f]{4}|.)/gi;
+const UNSTORABLE_ESCAPE = /^\\u(?:0000|d[89a-f][\da-f]{2})$/i;
+
+/** Makes text from a model or a tool storable: replaces NUL and lone surrogates by U+FFFD. */
 export function storableText(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '');
+  return text.toWellFormed().replaceAll('\0', REPLACEMENT);
+}
+
+/**
+ * The same for all texts of a value, keys included, on its JSON as `JSON.stringify` writes it: NUL and lone surrogates are escaped
+ * there, and nothing else that this replaces. Postgres stores such an escape in a `json` column, and fails when it takes that JSON apart.
+ */
+export function storableJson(json: string): string {
+  if (!json.includes('\\u')) return json;
+  return json.replace(ESCAPES, (escape) => (UNSTORABLE_ESCAPE.test(escape) ? REPLACEMENT : escape));
 }
 
 /** Control and format characters (writing direction, zero width) and line ends: a name shows as another one. */

@@ -5,7 +5,6 @@ import type { TurnState } from '../db/turn-states.js';
 import type { NewEvent } from '../events/schema.js';
 import type { ModelAnswer, AssistantBlock } from '../models/content.js';
 import { exactText } from '../platform/exact-json.js';
-import { storableText } from '../platform/text.js';
 import { withPartitions } from '../stream/delta-partitions.js';
 import { insertDeltas, type UnstoredDeltas } from '../stream/deltas.js';
 import { changeTurn, type TurnDeps } from '../turns/change-turn.js';
@@ -58,6 +57,8 @@ interface StepAnswer {
   /** The deltas of the answer that no flush has stored: they are stored with the step. */
   deltas: UnstoredDeltas;
   callOf: CallOf;
+  /** False in a session without thinking: what a server sends all the same is no event. */
+  showsThinking: boolean;
   /** Returns the answer that a tool call needs; null in a session without `tools`. */
   permissionOf: (toolName: string) => CallPermission | null;
   /** True for the last step that the turn may take. */
@@ -77,7 +78,7 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
   const end = outcomeOfAnswer(step, uses.length > 0);
   const runs = uses.length > 0 && end === null;
   const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
-  const events = eventsOf(call, answer, calls);
+  const events = eventsOf(step, calls);
   const content = exactText(answer.content);
   try {
     const { result, next } = await withPartitions(deps.db, () =>
@@ -156,12 +157,13 @@ function stepOutcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
 }
 
 /** The events of one model call: thinking, at most one message, and tool uses, in that order (contract.md §3). */
-function eventsOf(call: ModelCall, answer: ModelAnswer, calls: StepCall[]): NewEvent[] {
+function eventsOf({ call, answer, showsThinking }: StepAnswer, calls: StepCall[]): NewEvent[] {
   const message_id = call.messageId;
-  const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? storableText(block.thinking) : ''));
+  const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? block.thinking : ''));
   const text = joined(answer.content, (block) => (block.type === 'text' ? block.text : ''));
   const events: NewEvent[] = [];
-  if (thinking !== '') events.push({ type: 'agent.thinking', data: { message_id, content: thinking } });
+  if (thinking !== '' && showsThinking)
+    events.push({ type: 'agent.thinking', data: { message_id, content: thinking } });
   if (text !== '') events.push({ type: 'agent.message', data: { message_id, content: text } });
   events.push(...eventsOfCalls(calls));
   return events;

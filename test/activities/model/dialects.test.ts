@@ -18,6 +18,7 @@ import { Redactor } from '../../../src/platform/redactor.js';
 import { NO_USAGE } from '../../../src/steps/model-call.js';
 import { closeServer, listen } from '../../support/listen.js';
 import { DIALECT_CASES, type DialectCase } from './dialects/cases.js';
+import { begin, end, hello, json, reason, startText, startTool, stop } from './dialects/frames.js';
 
 const WAITS = { idleSeconds: 60, content: 60_000, stop: 50, release: 50 };
 const WAITS_IN_VAIN = { ...WAITS, idleSeconds: 1, content: 300 };
@@ -110,6 +111,27 @@ describe('what gateways send instead of the Messages API', () => {
     await closed;
   });
 
+  it('an error that is the last frame of its response counts as any other', async () => {
+    const error = 'data: {"error":{"message":"Upstream gone","code":"502"}}';
+    const whole = begin() + hello() + reason('end_turn');
+    for (const body of [whole + error, `${whole + error}\n\n`]) {
+      expect((await call({ body, becomes: '' })).failure).to.equal(null);
+    }
+    for (const body of [begin() + hello() + error, begin() + startText(0) + reason('end_turn') + error]) {
+      expect((await call({ body, becomes: '' })).failure).to.include({ type: 'model_error' });
+    }
+  });
+
+  it('an input of a tool that says something else than an object is a failed call', async () => {
+    const inputs = ['7', 'true', '[{}]', '[null]', '"zone=UTC"', '"7"', '"[1]"', '12345678901234567890', '{"a":'];
+    const nested = JSON.stringify(JSON.stringify('{"a":1}'));
+    for (const input of [...inputs, nested, '"\\"\\""']) {
+      const body = begin() + startTool(0) + json(0, input) + stop(0) + end('tool_use');
+      const { failure } = await call({ body, becomes: '' });
+      expect(failure, input).to.include({ message: 'The model’s answer has a tool call that is not JSON.' });
+    }
+  });
+
   it('an error inside an answer, in each of its forms, is a failure with its reason', async () => {
     const said = JSON.stringify({ message: 'Upstream gone', code: '502' });
     for (const error of [
@@ -150,8 +172,9 @@ function respond(res: ServerResponse, { body, then }: DialectCase): void {
   if (then === undefined) return void res.end(body);
   res.write(body, () => {
     if (then === 'breaks') res.socket!.end();
-    if (then !== 'pings') return;
-    const timer = setInterval(() => res.write('event: ping\ndata: {"type":"ping"}\n\n'), 10);
+    if (then !== 'pings' && typeof then === 'string') return;
+    const frames = typeof then === 'string' ? 'event: ping\ndata: {"type":"ping"}\n\n' : then.repeats;
+    const timer = setInterval(() => res.write(frames), 10);
     res.once('close', () => clearInterval(timer));
   });
 }

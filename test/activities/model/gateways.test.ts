@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
+import { validate } from '../../../dev/fake-model/validator.js';
 import type { JsonObject } from '../../../src/platform/json-object.js';
 import { TEST_MODEL } from '../../support/config.js';
 import { closeServer, listen } from '../../support/listen.js';
@@ -10,6 +11,9 @@ import { startTurnService, type TurnService } from '../../support/turns.js';
 
 const FOLDER = new URL('gateways/', import.meta.url);
 const GATEWAYS = readdirSync(FOLDER).map((file) => file.replace('.sse', ''));
+
+/** Those that sign thinking. */
+const SIGNING = new Set([...['bedrock', 'claude-code-router', 'deepseek', 'minimax', 'openrouter', 'vllm']]);
 
 type Request = Anthropic.MessageCreateParams;
 type Event = Awaited<ReturnType<TurnService['history']>>[number];
@@ -64,12 +68,16 @@ describe('a turn through', () => {
       expect(contentOf('agent.message')).to.deep.equal(['The note is done.']);
       expect(turn.end.usage).to.deep.equal({ input_tokens: 250, output_tokens: 30 });
       expect(turn.end.usage_details).to.include({ model_calls: 2 }).and.not.have.property('estimated');
-      // The second request has the thinking, the call and its result, as the API wants them.
+      for (const request of turn.requests) validate(request, { signed: () => true, calledAfterThinking: () => false });
+      // The second request has the call and its result, and the thinking if it was signed, as the API wants them.
       const [answer, results] = turn.requests[1]!.messages.slice(-2).map(
         ({ content }) => content as unknown as JsonObject[],
       );
       const call = answer!.find(({ type }) => type === 'tool_use')!;
-      expect(answer![0]).to.include({ type: 'thinking', thinking: 'The user wants a note.' });
+      const thinking = answer!.filter(({ type }) => type === 'thinking');
+      const isSigned = SIGNING.has(gateway);
+      expect(thinking.map((block) => block.thinking)).to.deep.equal(isSigned ? ['The user wants a note.'] : []);
+      expect(answer![0]).to.include({ type: isSigned ? 'thinking' : 'tool_use' });
       expect(call.id).to.match(/^[\w-]{1,128}$/);
       expect(results![0]).to.include({ type: 'tool_result', tool_use_id: call.id });
     });

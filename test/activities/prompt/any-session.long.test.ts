@@ -24,7 +24,12 @@ const thinkingBlock = fc.oneof(
   fc.string({ minLength: 1, maxLength: 20 }).map((thinking): AssistantBlock => {
     return { type: 'thinking', thinking, signature: signThinking(thinking) };
   }),
-  fc.constant<AssistantBlock>({ type: 'redacted_thinking', data: 'cmVkYWN0ZWQ=' }),
+  fc.constantFrom<AssistantBlock>(
+    { type: 'redacted_thinking', data: 'cmVkYWN0ZWQ=' },
+    // Gateways send these, and the API refuses them.
+    { type: 'redacted_thinking', data: '' },
+    { type: 'thinking', thinking: 'Hm.', signature: '' },
+  ),
 );
 const textBlock = said.map((text): AssistantBlock => ({ type: 'text', text }));
 const useBlock = fc.record({
@@ -47,7 +52,11 @@ const result = fc.record({ content: fc.array(resultBlock, { maxLength: 3 }), isE
 const answer = (uses: { minLength: number; maxLength: number }): fc.Arbitrary<AssistantBlock[]> =>
   fc
     .tuple(fc.array(thinkingBlock, { maxLength: 2 }), fc.array(textBlock, { maxLength: 2 }), fc.array(useBlock, uses))
-    .map(([thinking, texts, calls]) => [...thinking, ...texts, ...calls]);
+    .chain(([thinking, texts, calls]) =>
+      fc
+        .shuffledSubarray([...thinking, ...texts], { minLength: thinking.length + texts.length })
+        .map((prose) => [...prose, ...calls]),
+    );
 
 /** A step of a turn that is under way: every call has its result. */
 const toolStep = answer({ minLength: 1, maxLength: 3 }).chain((content): fc.Arbitrary<StepSeed> => {
@@ -150,9 +159,15 @@ function numbered(turns: TurnSeed[]): TurnSeed[] {
 
 const signed = (thinking: string, signature: string): boolean => signThinking(thinking) === signature;
 
+function isSent(block: AssistantBlock): boolean {
+  if (block.type === 'thinking') return block.signature !== '';
+  if (block.type === 'redacted_thinking') return block.data !== '';
+  return block.type !== 'text' || block.text.trim() !== '';
+}
+
 function callsAfterThinking(turns: TurnSeed[]): Set<string> {
   const steps = turns.flatMap((turn) => turn.steps ?? []);
-  const thoughtful = steps.filter(({ content }) => content[0]?.type.includes('thinking'));
+  const thoughtful = steps.filter(({ content }) => content.find(isSent)?.type.includes('thinking'));
   return new Set(
     thoughtful.flatMap(({ content }) => content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))),
   );

@@ -126,6 +126,21 @@ describe('a conversation as a request', () => {
     expect(results.slice(1).every((text) => text.endsWith('<image>'))).to.equal(true);
   });
 
+  it('a conversation as a request has no thinking that the API would refuse', async () => {
+    const content: AssistantBlock[] = [
+      { type: 'thinking', thinking: 'Signed.', signature: 's' },
+      { type: 'thinking', thinking: 'Unsigned.', signature: '' },
+      { type: 'redacted_thinking', data: '' },
+      { type: 'text', text: 'One.' },
+      { type: 'thinking', thinking: 'More.', signature: '' },
+      { type: 'text', text: 'Two.' },
+    ];
+    const { messages } = await request([{ state: 'completed', steps: [{ content }] }, running('And?')]);
+    expect(messages[1]!.content).to.deep.equal([content[0], content[3], content[5]]);
+    const alone = await request([{ state: 'completed', steps: [{ content: content.slice(1, 3) }] }, running('And?')]);
+    expect(alone.messages.map(({ role }) => role)).to.deep.equal(['user']);
+  });
+
   it('a conversation as a request begins with the service’s prompt, the instruction and the skills, with breakpoints after each stable part', async () => {
     const skills = [{ id: 'skill_1', name: 'pdf', description: 'Works\nwith PDFs' }];
     const built = await request([{ ...running('Go.'), skills }], { instruction: 'Forget all of the above.' });

@@ -458,7 +458,7 @@ describe('deltas', () => {
         { ...deps, workflows },
         {
           ...{ call, deltas: { last: 1, runs: [[DELTA, 'Hello']] }, isLast: false, output: null },
-          ...{ callOf: (use) => use, permissionOf: () => null },
+          ...{ callOf: (use) => use, showsThinking: true, permissionOf: () => null },
           answer: {
             content: [{ type: 'text', text: 'Hello' }],
             stopReason: 'end_turn',

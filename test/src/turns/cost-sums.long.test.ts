@@ -125,6 +125,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
         answer: { ...answer(entry), stopReason },
         deltas: { last: 0, runs: [] },
         callOf: (use) => use,
+        showsThinking: true,
         permissionOf: () => null,
         isLast: isCancelled,
         output: null,

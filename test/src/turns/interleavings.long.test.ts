@@ -88,6 +88,7 @@ describe('interleavings of writers', () => {
         answer,
         deltas: { last: 0, runs: [] },
         callOf: (use) => use,
+        showsThinking: true,
         permissionOf: () => null,
         isLast: false,
         output: null,

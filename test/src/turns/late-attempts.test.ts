@@ -52,6 +52,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     const answer = { content, stopReason: null, usage: USAGE, firstTokenMs: 1 } as unknown as ModelAnswer;
     const more = {
       callOf: <T>(use: T): T => use,
+      showsThinking: true,
       permissionOf: () => null,
       isLast: false,
       output: null,

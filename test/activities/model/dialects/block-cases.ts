@@ -1,3 +1,4 @@
+import { parseExact } from '../../../../src/platform/exact-json.js';
 import type { DialectCase } from './cases.js';
 import * as f from './frames.js';
 
@@ -82,6 +83,34 @@ export const BLOCK_CASES: Record<string, DialectCase> = {
     body: answer(f.start(0, { type: 'thinking', thinking: '' }), f.thinking(0, 'Hm.'), f.stop(0), f.hello(1)),
     becomes: { content: [thought('Hm.'), HELLO] },
   },
+  'thinking and text by turns in one block': {
+    body: answer(
+      f.start(0, { type: 'thinking' }),
+      f.thinking(0, 'One.') + f.text(0, 'Hel') + f.thinking(0, 'Two.') + f.text(0, 'lo'),
+      f.signature(0, 's') + f.stop(0),
+    ),
+    becomes: {
+      content: [thought('One.'), { type: 'text', text: 'Hel' }, thought('Two.'), { type: 'text', text: 'lo' }],
+      thinking: 'One.Two.',
+    },
+  },
+  'thinking after the signature of its block': {
+    body: answer(
+      f.start(0, { type: 'thinking' }) + f.thinking(0, 'One.') + f.signature(0, 's') + f.signature(0, 't'),
+      f.thinking(0, 'Two.') + f.stop(0),
+      f.start(1, { type: 'thinking', signature: 'u' }) + f.thinking(1, 'Th') + f.thinking(1, 'ree.') + f.stop(1),
+      f.hello(2),
+    ),
+    becomes: { content: [thought('One.', 'st'), thought('Two.'), thought('Three.', 'u'), HELLO] },
+  },
+  'thinking though the session has none': {
+    body: answer(f.start(0, { type: 'thinking' }) + f.thinking(0, 'Hm.') + f.stop(0), f.hello(1)),
+    becomes: { content: [thought('Hm.'), HELLO] },
+  },
+  '`redacted_thinking` without data': {
+    body: answer(f.start(0, { type: 'redacted_thinking' }), f.stop(0), f.hello(1)),
+    becomes: 'Hello',
+  },
   '`redacted_thinking`': {
     body: answer(f.start(0, { type: 'redacted_thinking', data: 'x' }), f.stop(0), f.hello(1)),
     becomes: { content: [{ type: 'redacted_thinking', data: 'x' }, HELLO] },
@@ -108,9 +137,41 @@ export const BLOCK_CASES: Record<string, DialectCase> = {
     body: calls(f.startTool(0), f.json(0, ''), f.stop(0)),
     becomes: { content: [{ ...LOOK, input: {} }], stop: 'tool_use' },
   },
-  '`partial_json` as an object': {
-    body: calls(f.startTool(0), f.json(0, { a: 1 }), f.stop(0)),
-    becomes: { content: [LOOK], stop: 'tool_use' },
+  '`null`, `[]`, `""` or white space as the input': {
+    body: calls(
+      ...['null', '[]', '""', '" "', ' \n', ' [ ] ', '"null"', '"[]"'].map(
+        (input, index) => f.startTool(index, { id: `toolu_${index}` }) + f.json(index, input) + f.stop(index),
+      ),
+      f.startTool(8, { id: 'toolu_8' }) + f.json(8, 'nu') + f.json(8, 'll') + f.stop(8),
+      ...[null, [], ''].map((input, index) => f.startTool(9 + index, { id: `toolu_${9 + index}`, input })),
+    ),
+    becomes: {
+      content: Array.from({ length: 12 }, (_, index) => ({ ...LOOK, id: `toolu_${index}`, input: {} })),
+      stop: 'tool_use',
+    },
+  },
+  'the object of the input as a string with its JSON': {
+    body: calls(
+      f.startTool(0) + f.json(0, JSON.stringify('{"a":1}')),
+      f.startTool(1, { id: 'toolu_2' }) + f.json(1, JSON.stringify(' {"id":1189238471982374913}')),
+      f.startTool(2, { id: 'toolu_3', input: JSON.stringify('{"a":"{}"}') }),
+    ),
+    becomes: {
+      content: [
+        LOOK,
+        { ...LOOK, id: 'toolu_2', input: parseExact('{"id":1189238471982374913}') },
+        { ...LOOK, id: 'toolu_3', input: { a: '{}' } },
+      ],
+      stop: 'tool_use',
+    },
+  },
+  '`partial_json` as an object or a list': {
+    body: calls(f.startTool(0), f.json(0, { a: 1 }), f.stop(0), f.startTool(1, { id: 'toolu_2' }), f.json(1, [])),
+    becomes: { content: [LOOK, { ...LOOK, id: 'toolu_2', input: {} }], stop: 'tool_use' },
+  },
+  'a number, a list with entries or a text as the input': {
+    body: calls(f.startTool(0), f.json(0, '[1]'), f.stop(0)),
+    becomes: { fails: 'The model’s answer has a tool call that is not JSON.' },
   },
   'an input that is not the JSON of an object': {
     body: calls(f.startTool(0), f.json(0, '{"a":'), f.stop(0)),

@@ -1,5 +1,5 @@
 import { BLOCK_CASES } from './block-cases.js';
-import { begin, end, END, frame, hello, json, reason, startTool, stop, startText, text } from './frames.js';
+import { begin, end, END, frame, hello, json, reason, startTool, stop, startText, text, thinking } from './frames.js';
 
 /** What the service makes of an answer. A text alone: that is its only block, and the turn ends. */
 export type Outcome =
@@ -11,7 +11,7 @@ export interface DialectCase {
   body: string;
   becomes: Outcome;
   /** What the server does after the body; by default it ends the response. */
-  then?: 'stays open' | 'pings' | 'breaks';
+  then?: 'stays open' | 'pings' | 'breaks' | { repeats: string };
   /** What is waited for does not come: the waits are short. */
   isInVain?: true;
 }
@@ -85,6 +85,15 @@ const END_CASES: Record<string, DialectCase> = {
     then: 'pings',
     becomes: 'Hello',
   },
+  'no `message_stop`; the stop reason, `message_start` or empty deltas again and again': {
+    body: begin() + hello() + reason('end_turn'),
+    then: { repeats: reason('end_turn', { output_tokens: 7 }) + begin({}) + text(0, '') + stop(0) },
+    becomes: { content: [HELLO], usage: { output_tokens: 7 } },
+  },
+  'an error after the stop reason': {
+    body: `${begin() + hello() + reason('end_turn')}data: ${JSON.stringify({ type: 'error', error })}\n\n`,
+    becomes: 'Hello',
+  },
   'no `message_stop`; the connection breaks after ended blocks and a stop reason': {
     body: begin() + hello() + reason('end_turn'),
     then: 'breaks',
@@ -127,6 +136,12 @@ const END_CASES: Record<string, DialectCase> = {
   'pings without end and no content': {
     body: begin(),
     then: 'pings',
+    isInVain: true,
+    becomes: { fails: 'The model sent nothing but pings for 0.3 s.' },
+  },
+  'deltas without content, or `message_start`, without end': {
+    body: begin(),
+    then: { repeats: begin() + text(0, '') + thinking(0, '') },
     isInVain: true,
     becomes: { fails: 'The model sent nothing but pings for 0.3 s.' },
   },

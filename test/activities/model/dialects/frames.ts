@@ -14,6 +14,8 @@ export const delta = (index: unknown, fields: object): string => frame('content_
 export const text = (index: unknown, content: unknown): string => delta(index, { type: 'text_delta', text: content });
 export const thinking = (index: unknown, content: unknown): string =>
   delta(index, { type: 'thinking_delta', thinking: content });
+export const signature = (index: unknown, content: string): string =>
+  delta(index, { type: 'signature_delta', signature: content });
 export const json = (index: unknown, partial_json: unknown): string =>
   delta(index, { type: 'input_json_delta', partial_json });
 export const stop = (index: unknown): string => frame('content_block_stop', { index });
