@@ -80,7 +80,8 @@ export function failureOf(type: ModelFailure['type'], attempt: number, waitMs: n
     message: `The model call failed (attempt ${attempt}).`,
     type,
     nonRetryable: waitMs === null,
-    nextRetryDelay: waitMs ?? undefined,
+    // Temporal does not try again after a delay of 0, which servers ask for.
+    nextRetryDelay: waitMs === null ? undefined : Math.max(1, waitMs),
   });
 }
 
