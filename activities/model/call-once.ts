@@ -28,9 +28,16 @@ export interface CallObserver extends Omit<StreamObserver, 'started'> {
   flush(): Promise<void>;
 }
 
+/** The model's API does not take an image or a document of the request. What it refused is stored, and is no part of the next one. */
+export class MediaRefusedError extends Error {
+  constructor() {
+    super('The model’s API refused images or documents of the request.');
+  }
+}
+
 /**
  * Makes a registered model call. The usage of a failed call is recorded, too.
- * @throws ApplicationFailure either retryable, after the delay the model's API asked for, or one that ends the turn
+ * @throws MediaRefusedError, or ApplicationFailure, either retryable, after the delay the model's API asked for, or one that ends the turn
  */
 export async function callOnce(
   deps: TurnDeps & { config: Config },
@@ -54,7 +61,8 @@ export async function callOnce(
   } catch (error) {
     await recording.stop();
     // If the storage is unreachable while we send an image, the model has not failed.
-    const failure = signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redactor);
+    const failure =
+      signal.aborted || error instanceof ServiceError ? null : modelFailureOf(error, model.redactor, request);
     measure(call, answer, failure?.type ?? 'aborted', began);
     const failingForMs = call.failures === 0 ? 0 : call.failingForMs + performance.now() - began;
     const waitMs = failure === null ? null : retryDelay(failure, { ...call, failingForMs }, observer.retrySeconds);
@@ -64,11 +72,15 @@ export async function callOnce(
     }
     // Best effort: an unreachable database must not hide why the call failed.
     await observer.flush().catch(ignored('why the call failed counts'));
-    await endModelCall(deps, call, answer, failure).catch(ignored('why the call failed counts'));
+    const ended = endModelCall(deps, call, answer, failure);
+    // The next request is built by what is stored.
+    if (failure?.refusedMedia !== undefined) await ended;
+    else await ended.catch(ignored('why the call failed counts'));
     if (failure === null) throw error;
     const { turnId, step } = call;
     const ids = { turn_id: turnId, step, model: model.entry.id };
     deps.log.warn({ ...ids, outcome: failure.type, ...describeFailure(error) }, 'a model call failed');
+    if (failure.refusedMedia !== undefined) throw new MediaRefusedError();
     if (waitMs !== null) modelRetries.inc({ model: model.entry.id, type: failure.type });
     throw failureOf(failure.type, attempt, waitMs);
   }

@@ -3,7 +3,10 @@ import { isApiError, isConnectionError } from '../../src/models/api-error.js';
 import { CredentialsError } from '../../src/platform/bearer-tokens.js';
 import { parseRetryAfter } from '../../src/platform/retry-after.js';
 import type { Redactor } from '../../src/platform/redactor.js';
+import { storableText } from '../../src/platform/text.js';
 import type { ModelFailure } from '../../src/steps/model-call.js';
+import type { PendingRequest } from '../../src/models/request.js';
+import { refusedMedia } from './media-refusal.js';
 import { refusalReason, refusalType, saysTooLong, statusInside } from './refusal.js';
 
 /** The model sent nothing, or nothing but signs of life, for too long (contract.md §3). */
@@ -42,9 +45,26 @@ const LASTING_TYPES =
 const MAX_DETAIL = 500;
 const WORD = /^[\w-]{1,128}$/;
 
-/** Classifies an error of a model call. */
-export function modelFailureOf(error: unknown, redactor: Redactor): ModelFailure {
-  const failure = classify(error, redactor);
+/**
+ * Classifies an error of a model call.
+ * @param request the images and documents that the call had, and how often such were refused in the turn
+ */
+export function modelFailureOf(
+  error: unknown,
+  redactor: Redactor,
+  request: Pick<PendingRequest, 'media' | 'mediaRefusals'> = { media: [], mediaRefusals: 0 },
+): ModelFailure {
+  const refusal = refusalOf(error);
+  const refused = refusal && refusedMedia(refusal, request.media, request.mediaRefusals);
+  const failure: ModelFailure =
+    refused === null
+      ? classify(error, redactor)
+      : {
+          type: 'model_error',
+          message: refusedText(refusal!, redactor),
+          retryable: false,
+          refusedMedia: refused,
+        };
   const status = isApiError(error) && typeof error.status === 'number' ? error.status : undefined;
   return status === undefined ? failure : { ...failure, status };
 }
@@ -71,7 +91,7 @@ function classify(error: unknown, redactor: Redactor): ModelFailure {
       retryable: false,
     };
   }
-  const detail = sentence(redactor.redactStart(refusalReason(body), MAX_DETAIL).slice(0, MAX_DETAIL));
+  const detail = detailOf(body, redactor);
   const rest = { retryable: isRetryable(refusal), retryAfterMs: retryAfterOf(headers) };
   const type = refusalType(body);
   if (status === 429 || type === 'rate_limit_error') {
@@ -84,8 +104,18 @@ function classify(error: unknown, redactor: Redactor): ModelFailure {
   if (status === 529 || status === 503 || type === 'overloaded_error') {
     return { type: 'model_overloaded', message: `The model is overloaded. ${detail}`.trim(), ...rest };
   }
-  const where = refusal.isInside ? 'inside its answer' : `HTTP ${status}`;
-  return { type: 'model_error', message: `The model refused the call (${where}). ${detail}`.trim(), ...rest };
+  return { type: 'model_error', message: refusedText(refusal, redactor), ...rest };
+}
+
+function refusedText({ body, status, isInside }: Refusal, redactor: Redactor): string {
+  const where = isInside ? 'inside its answer' : `HTTP ${status}`;
+  return `The model refused the call (${where}). ${detailOf(body, redactor)}`.trim();
+}
+
+function detailOf(body: unknown, redactor: Redactor): string {
+  const said = redactor.redactStart(storableText(refusalReason(body)), MAX_DETAIL).slice(0, MAX_DETAIL);
+  // The cut may split a character.
+  return sentence(storableText(said));
 }
 
 /** An error that the model's server reported. */

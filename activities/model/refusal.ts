@@ -81,7 +81,12 @@ export function saysTooLong(body: unknown, status: number | null): boolean {
   if (status === 413) return true;
   if (status !== null && status !== 400 && status !== 422 && status !== 500) return false;
   const said = [refusalReason(body), ...wordsOf(body)].join(' ');
-  return !RATE_LIMIT.test(said) && TOO_LONG.some((pattern) => pattern.test(said));
+  return !saysLimit(said) && TOO_LONG.some((pattern) => pattern.test(said));
+}
+
+/** True if the words are about a rate or a quota. */
+export function saysLimit(said: string): boolean {
+  return RATE_LIMIT.test(said);
 }
 
 function wordsOf(body: unknown): string[] {

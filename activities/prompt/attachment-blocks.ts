@@ -4,6 +4,7 @@ import { findFiles, type FileRow } from '../../src/files/store.js';
 import type { Storage } from '../../src/files/storage.js';
 import { nativeBlock, unlessMissing } from '../../src/files/native-block.js';
 import { describeFile } from '../../src/steps/session-files.js';
+import type { MediaRefusals } from '../../src/steps/refused-media.js';
 import type { ResultBlock } from '../../src/models/content.js';
 import { MIB } from '../../src/platform/units.js';
 
@@ -16,7 +17,7 @@ const MAX_BYTES = 16 * MIB;
 
 /**
  * Returns blocks for the images and PDFs attached to a message, by reference. An attachment that is deleted, over the
- * limits or not accepted by the model's API becomes a line of text (contract.md §3 "An attachment that …"). Other files
+ * limits or refused by the model's API becomes a line of text (contract.md §3 "An attachment that …"). Other files
  * have no block: the message names them.
  * @throws ServiceError `storage_error` while the storage is unreachable
  */
@@ -24,6 +25,7 @@ export async function attachmentBlocks(
   db: DataSource,
   storage: Storage,
   { projectId, files }: { projectId: string; files: FileSnapshot[] },
+  refusals: MediaRefusals | null,
 ): Promise<ResultBlock[]> {
   if (files.length === 0) return [];
   const rows = await findFiles(
@@ -35,7 +37,7 @@ export async function attachmentBlocks(
   const blocks: ResultBlock[] = [];
   for (const file of files) {
     const row = rows.find(({ id }) => id === file.id);
-    const block = row === undefined ? 'it was deleted' : await shown(storage, row, room);
+    const block = row === undefined ? 'it was deleted' : await shown(storage, row, room, refusals);
     if (typeof block === 'string')
       blocks.push({ type: 'text', text: `[${describeFile(file)} is not shown: ${block}.]` });
     else if (block !== null) blocks.push(block);
@@ -47,10 +49,12 @@ async function shown(
   storage: Storage,
   row: FileRow,
   room: { files: number; bytes: number },
+  refusals: MediaRefusals | null,
 ): Promise<ResultBlock | string | null> {
   const block = await unlessMissing(nativeBlock(storage, row));
   if (block === 'missing') return 'its content is lost';
   if (block === null || typeof block === 'string') return block;
+  if (refusals?.has(block) === true) return 'the model’s API refused it';
   if (room.files === 0 || row.size_bytes > room.bytes) return 'there is too much to show at once; read_file shows it';
   room.files -= 1;
   room.bytes -= row.size_bytes;

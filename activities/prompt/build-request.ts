@@ -4,12 +4,13 @@ import type { ModelRequest, ToolDefinition } from '../../src/models/request.js';
 import type { CallOf } from '../../src/steps/step-calls.js';
 import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { PastTurn } from '../../src/steps/past-turn.js';
+import { loadMediaRefusals } from '../../src/steps/refused-media.js';
 import { attachedFiles } from '../../src/steps/session-files.js';
 import { UPLOADS } from '../../src/workspaces/layout.js';
 import { uploadNames } from '../../src/workspaces/uploads.js';
 import { attachmentBlocks } from './attachment-blocks.js';
 import { isWorthCompacting } from './compaction.js';
-import { loadMedia } from './media.js';
+import { loadMedia, mayHaveMedia } from './media.js';
 import { toMessages } from './messages.js';
 import { MIN_ANSWER, toRequest, withAnswerRoom } from './request.js';
 import { shortenNewestStep, shortenOlderSteps, type PromptDeps } from './shorten-steps.js';
@@ -31,6 +32,8 @@ export interface BuiltRequest {
   estimated: number;
   /** Its input tokens as they count: by the model's API if it was asked. */
   tokens: number;
+  /** How often the API has refused its media in this turn. */
+  mediaRefusals: number;
   /** Returns a call with the full names instead of the request's aliases. A name that the model invented stays. */
   callOf: CallOf;
   /** Ids of the messages in it that still wait to be given to the turn. */
@@ -71,13 +74,14 @@ export async function buildRequest(
 ): Promise<BuildResult> {
   const { turn } = loaded;
   let { conversation, bytes } = loaded;
-  const attached = await attachmentBlocks(deps.db, deps.storage, turn);
+  const refusals = mayHaveMedia(conversation, turn.files) ? await loadMediaRefusals(deps.db, turn) : null;
+  const attached = await attachmentBlocks(deps.db, deps.storage, turn, refusals);
   const uploadPath = turn.workspace === null ? null : await uploadPaths(deps, loaded);
   // An estimate that is wrong by half still leaves the whole output.
   const isTight = (tokens: number): boolean => (outputWithin(2 * tokens) ?? 0) < entry.max_output_tokens;
   for (;;) {
     signal.throwIfAborted();
-    const media = await loadMedia(deps.storage, conversation, attached);
+    const media = await loadMedia(deps.storage, conversation, attached, refusals);
     const messages = toMessages(conversation, {
       attachments: media.attachments,
       attachmentsOf: turn.messageNumber,
@@ -108,6 +112,7 @@ export async function buildRequest(
       request: withAnswerRoom(entry, request, tokens, limit),
       estimated,
       tokens,
+      mediaRefusals: refusals?.ofTurn ?? 0,
       callOf: callsOf(offered, aliases),
       steering: steering.filter(({ step }) => step === null).map(({ id }) => id),
       loaded: { conversation, bytes },

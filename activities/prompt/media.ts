@@ -2,6 +2,7 @@ import type Anthropic from '@anthropic-ai/sdk';
 import { ObjectMissingError, type Storage } from '../../src/files/storage.js';
 import { mediaPlaceholder } from '../../src/models/media.js';
 import type { Conversation } from '../../src/steps/conversation.js';
+import type { MediaRefusals } from '../../src/steps/refused-media.js';
 import type { ResultBlock } from '../../src/models/content.js';
 import { MIB } from '../../src/platform/units.js';
 
@@ -28,6 +29,7 @@ export async function loadMedia(
   storage: Storage,
   conversation: Conversation,
   attachments: ResultBlock[],
+  refusals: MediaRefusals | null,
 ): Promise<Media> {
   const room = { bytes: REQUEST_BYTES, count: MAX_SHOWN };
   const shownAttachments: ShownBlock[] = [];
@@ -36,9 +38,16 @@ export async function loadMedia(
   }
   const blocks = new Map<string, ShownBlock>();
   for (const block of mediaOfResults(conversation)) {
-    if (!blocks.has(block.storage_key)) blocks.set(block.storage_key, await shown(storage, block, room));
+    if (blocks.has(block.storage_key)) continue;
+    const isRefused = refusals?.has(block) === true;
+    blocks.set(block.storage_key, isRefused ? notTaken(block) : await shown(storage, block, room));
   }
   return { attachments: shownAttachments, of: (block) => blocks.get(block.storage_key) ?? notShown(block) };
+}
+
+/** True if the turn's next request may have images or documents. */
+export function mayHaveMedia(conversation: Conversation, files: readonly unknown[]): boolean {
+  return files.length > 0 || mediaOfResults(conversation).next().done !== true;
 }
 
 /** From the newest to the oldest. */
@@ -76,6 +85,13 @@ async function shown(storage: Storage, block: MediaBlock, room: { bytes: number;
 }
 
 function notShown(block: MediaBlock): Anthropic.TextBlockParam {
-  const what = block.type === 'document' ? `document ${JSON.stringify(block.title)}` : 'image';
-  return { type: 'text', text: `(${what}, not shown again)` };
+  return { type: 'text', text: `(${nameOf(block)}, not shown again)` };
+}
+
+function notTaken(block: MediaBlock): Anthropic.TextBlockParam {
+  return { type: 'text', text: `(${nameOf(block)}, not shown: the model’s API refused it)` };
+}
+
+function nameOf(block: MediaBlock): string {
+  return block.type === 'document' ? `document ${JSON.stringify(block.title)}` : 'image';
 }

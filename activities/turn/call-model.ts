@@ -5,7 +5,7 @@ import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
-import { callOnce, isTooLong } from '../model/call-once.js';
+import { callOnce, isTooLong, MediaRefusedError } from '../model/call-once.js';
 import { withMemoryOf } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
 import { reachBudget } from './budget.js';
@@ -55,8 +55,8 @@ async function takeStep(
       const call = await beginCall(deps, input, prepared, task);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
-      // The request lacks a message, or has one that was withdrawn: it is built again.
-      if (error instanceof SteeringChangedError) continue;
+      // The request lacks a message, or has one that was withdrawn, or has media that the API refused: it is built again.
+      if (error instanceof SteeringChangedError || error instanceof MediaRefusedError) continue;
       if (!isTooLong(error)) throw error;
       refused = { estimated: prepared.estimated, error };
       tries += 1;

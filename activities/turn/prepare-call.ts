@@ -1,3 +1,4 @@
+import { mediaOf } from '../../src/models/media.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { Steering } from '../../src/steps/model-call.js';
@@ -119,7 +120,7 @@ export async function prepareCall(
     model,
     showsThinking: turn.thinkingEnabled,
     retrySeconds: retrySecondsOf(deps, turn),
-    request: new PendingRequest(built.request, built.tokens),
+    request: new PendingRequest(built.request, built.tokens, mediaOf(built.request.messages), built.mediaRefusals),
     estimated: built.estimated,
     ...offer,
     hasTools: turn.hasTools,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type Anthropic from '@anthropic-ai/sdk';
 
 /** Random per process and never sent: text of a user or a tool cannot contain it. */
 const MARK = randomBytes(16).toString('hex');
@@ -17,6 +18,31 @@ export interface MediaSource {
  */
 export function mediaPlaceholder({ kind, key, bytes }: MediaSource): string {
   return `${MARK}/${kind}/${bytes}/${key}`;
+}
+
+/** An image or a document of a request. */
+export interface PlacedMedia {
+  kind: MediaSource['kind'];
+  key: string;
+  /** As the API names places: `messages.0.content.1`, in a tool's result `messages.2.content.0.content.1`. */
+  path: string;
+}
+
+/** The media of a request, in its order: the newest come last. */
+export function mediaOf(messages: readonly Anthropic.MessageParam[]): PlacedMedia[] {
+  return messages.flatMap(({ content }, index) => mediaIn(content, `messages.${index}`));
+}
+
+function mediaIn(content: string | Anthropic.ContentBlockParam[] | undefined, place: string): PlacedMedia[] {
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((block, index): PlacedMedia[] => {
+    const path = `${place}.content.${index}`;
+    if (block.type === 'tool_result') return mediaIn(block.content as Anthropic.ContentBlockParam[] | undefined, path);
+    if ((block.type !== 'image' && block.type !== 'document') || block.source.type !== 'base64') return [];
+    return splitAtMedia(block.source.data).flatMap((part) =>
+      typeof part === 'string' ? [] : [{ kind: part.kind, key: part.key, path }],
+    );
+  });
 }
 
 /** Splits the body of a request into text and media, alternating; a single text if it has no media. */

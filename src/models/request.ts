@@ -1,4 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import type { PlacedMedia } from './media.js';
 
 /** A request to a model, without its `stream` flag. */
 export type ModelRequest = Anthropic.MessageCreateParamsNonStreaming;
@@ -14,10 +15,16 @@ export interface ToolDefinition {
 export class PendingRequest {
   #request: ModelRequest | null;
 
-  /** @param inputTokens the tokens of its input, as they were counted before the call */
+  /**
+   * @param inputTokens the tokens of its input, as they were counted before the call
+   * @param media its images and documents
+   * @param mediaRefusals how often the model's API has refused media in this turn
+   */
   constructor(
     request: ModelRequest,
     readonly inputTokens: number,
+    readonly media: readonly PlacedMedia[] = [],
+    readonly mediaRefusals = 0,
   ) {
     this.#request = request;
   }

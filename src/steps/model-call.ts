@@ -4,6 +4,7 @@ import type { CallUsage, ModelAnswer } from '../models/content.js';
 import { newId } from '../platform/ids.js';
 import { changeTurn, ifOpen, ifRunning, type Fence, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
+import type { RefusedMedia } from './refused-media.js';
 import { deliverSteering, SteeringChangedError } from './steering.js';
 import type { EntityManager } from 'typeorm';
 import { write } from '../db/transaction.js';
@@ -48,6 +49,8 @@ export interface ModelFailure {
   retryAfterMs?: number;
   /** The HTTP status of the API's answer, for operators. */
   status?: number;
+  /** What the API does not take of the request's media. Later requests leave it out. */
+  refusedMedia?: RefusedMedia;
 }
 
 /** The messages that wait to be given to the turn, as its request has them. */

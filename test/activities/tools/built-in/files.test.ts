@@ -275,7 +275,7 @@ describe('file tools', () => {
 
   describe('attachmentBlocks', () => {
     const blocksOf = async (...attached: FileRow[]): Promise<string[]> =>
-      (await attachmentBlocks(db, files.storage, { projectId: PROJECT, files: attached })).map((block) =>
+      (await attachmentBlocks(db, files.storage, { projectId: PROJECT, files: attached }, null)).map((block) =>
         block.type === 'text' ? block.text : block.type,
       );
 
