@@ -129,6 +129,6 @@ function heldBackMessage(server: McpServerRow): string | null {
   const names = server.changed_tools.map(({ name }) => name).filter((name) => toolStatus(server, name) === 'held_back');
   if (names.length === 0) return null;
   const list = names.join(', ');
-  const shown = list.length > MAX_LIST_LENGTH ? `${list.slice(0, MAX_LIST_LENGTH)}…` : list;
+  const shown = list.length > MAX_LIST_LENGTH ? `${list.slice(0, MAX_LIST_LENGTH).toWellFormed()}…` : list;
   return `New or changed tools of the MCP server are held back until a person accepts them: ${shown}.`;
 }

@@ -10,7 +10,7 @@ import type { UserAnswer } from '../answers/answer.js';
 import type { Storage } from '../files/storage.js';
 import { textOf, type ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
-import { truncateUtf8 } from '../platform/text.js';
+import { storableText, truncateUtf8 } from '../platform/text.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
@@ -138,9 +138,10 @@ type StoreDeps = TurnDeps & { storage: Storage };
 export async function storeToolResult(
   deps: StoreDeps,
   call: ToolCallRow,
-  result: ToolResult,
+  given: ToolResult,
   by?: ActivityTask,
 ): Promise<void> {
+  const result = withStorableText(given);
   const { refused } = result;
   const from = call.state === 'task' ? 'task' : 'started';
   try {
@@ -155,10 +156,19 @@ export async function storeToolResult(
 export async function storeUnrunCall(
   deps: StoreDeps,
   call: ToolCallRow,
-  { isClientResult, ...result }: ToolResult & { isClientResult: boolean },
+  { isClientResult, ...given }: ToolResult & { isClientResult: boolean },
 ): Promise<void> {
+  const result = withStorableText(given);
   // The client's event already has its result.
   await storeWithEvents(deps, call, 'pending', { ...result, event: isClientResult ? null : resultEvent(call, result) });
+}
+
+/** Whatever a tool returns: the event and the model's next request have the same text. */
+function withStorableText(result: ToolResult): ToolResult {
+  const content = result.content.map((block) =>
+    block.type === 'text' ? { ...block, text: storableText(block.text) } : block,
+  );
+  return { ...result, content };
 }
 
 const STORE_RESULT = `

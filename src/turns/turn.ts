@@ -2,6 +2,7 @@ import { isOpen, type TurnState } from '../db/turn-states.js';
 import type { NewEvent } from '../events/schema.js';
 import type { EventRow } from '../events/store.js';
 import { exactText } from '../platform/exact-json.js';
+import { storableJson } from '../platform/text.js';
 import { newId } from '../platform/ids.js';
 import { isoOf, microsOf } from '../platform/timestamps.js';
 import type { CalledModel } from '../models/price.js';
@@ -83,12 +84,15 @@ export class Turn {
     return this.#ended;
   }
 
-  /** Appends events. Positions are given under the lock: commit order is position order, without gaps. */
+  /**
+   * Appends events. Positions are given under the lock: commit order is position order, without gaps. What Postgres could not take apart
+   * is replaced where it comes in; here it would make the history unreadable for ever.
+   */
   append(...events: EventToAppend[]): void {
     for (const { id = newId('event'), type, data } of events) {
       this.#row.position += 1;
       const place = { turn_id: this.id, position: this.#row.position, created_at: this.at };
-      this.events.push({ id, type, data: exactText(data), ...place });
+      this.events.push({ id, type, data: storableJson(exactText(data)), ...place });
     }
   }
 
