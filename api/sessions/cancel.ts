@@ -1,3 +1,4 @@
+import type { Db } from '../../src/db/transaction.js';
 import { findSession } from '../../src/sessions/store.js';
 import { cancelTurn } from '../../src/turns/cancel.js';
 import { operation } from '../http/core/operation.js';
@@ -14,7 +15,8 @@ export const cancelSessionTurn = operation({
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource, log }) {
     const turnId = resource.last_turn_id;
-    if (turnId !== null) await cancelTurn({ ...deps, log }, turnId);
-    return presentSessionTo(caller, (await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());
+    const find = (db: Db) => findSession(db, caller.projectId, resource.id);
+    const cancelled = turnId === null ? null : await cancelTurn({ ...deps, log }, turnId, find);
+    return presentSessionTo(caller, cancelled ?? (await find(deps.db)) ?? sessionNotFound());
   },
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { failureOf } from '../support/failure.js';
+import { transaction } from '../../src/db/transaction.js';
 import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
 import { activityCompleted } from '../support/turn-workflow.js';
 import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
@@ -69,8 +70,7 @@ describe('cancel', () => {
     const { status, body } = await cancel(sessionId);
     expect(status).to.equal(200);
     expect(body).to.include({ id: sessionId, last_turn_id: turnId });
-    // The turn may have ended before the answer was made.
-    expect(body.status).to.be.oneOf(['RUNNING', 'CANCELLED']);
+    expect(body.status).to.equal('RUNNING');
     await request.aborted;
     await stream.ended;
     const events = await service.history(sessionId);
@@ -87,6 +87,32 @@ describe('cancel', () => {
     expect(events[2].timing.model_ms).to.be.a('number');
     expect(events[2].timing.tools_ms).to.equal(null);
     expect(await statusOf(sessionId)).to.equal('CANCELLED');
+  });
+
+  it('cancel answers RUNNING for a running turn, also if the turn ends before the session is read for the answer', async () => {
+    const gate = service.model.gate();
+    service.model.reply([text('All said.'), wait(gate)]);
+    const sessionId = await service.session();
+    await service.send(sessionId, 'Go');
+    await gate.reached;
+    const isOpen = (): Promise<unknown[]> => service.db.query('SELECT FROM open_turns');
+    const waiting = (): Promise<unknown[]> =>
+      service.db.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+    let answer: ReturnType<typeof cancel> | undefined;
+    await transaction(service.db, async (tx) => {
+      // Only the answer reads this table.
+      await tx.query('LOCK TABLE workspaces IN ACCESS EXCLUSIVE MODE');
+      answer = cancel(sessionId);
+      await eventually('the session is being read', async () => (await waiting()).length > 0);
+      gate.open();
+      await eventually(
+        'the turn has ended, or its end waits for the answer',
+        async () => (await isOpen()).length === 0 || (await waiting()).length > 1,
+      );
+    });
+    expect((await answer!).body).to.include({ id: sessionId, status: 'RUNNING' });
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    expect((await cancel(sessionId)).body.status).to.equal('CANCELLED');
   });
 
   it('cancel wins when the model finishes before its call is aborted', async () => {
