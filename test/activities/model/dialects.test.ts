@@ -20,7 +20,7 @@ import { closeServer, listen } from '../../support/listen.js';
 import { DIALECT_CASES, type DialectCase } from './dialects/cases.js';
 import { begin, end, hello, json, reason, startText, startTool, stop } from './dialects/frames.js';
 
-const WAITS = { idleSeconds: 60, content: 60_000, stop: 50, release: 50 };
+const WAITS = { idleSeconds: 60, content: 60_000, stop: 150, release: 50 };
 const WAITS_IN_VAIN = { ...WAITS, idleSeconds: 1, content: 300 };
 /** The second column of the table. */
 const rows = (await readFile(new URL('../../../docs/models.md', import.meta.url), 'utf8'))
