@@ -322,7 +322,7 @@ describe('a session with a workspace', () => {
 
   it('a session with a workspace refuses wrong input without running anything', async () => {
     const id = await session();
-    for (const input of [{}, { command: 'a', other: 1 }, { command: 'a\u0000b' }]) {
+    for (const input of [{}, { command: 'a', other: 1 }, { command: 7 }]) {
       const events = await calls(id, [['bash', input]]);
       const [result] = events.filter(({ type }) => type === 'agent.tool_result');
       expect(result.is_error).to.equal(true);

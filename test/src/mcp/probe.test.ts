@@ -213,9 +213,9 @@ describe('probing an MCP server', () => {
       tools: [{ name: 'a', description: `half \ud800 nul \0 ${SECRET}` }, { name: 'nul\0' }, { name: `key-${SECRET}` }],
     });
     const result = await probe(server.url, { credential: bearer });
-    expect(result.serverName).to.equal('nulname [credential]');
+    expect(result.serverName).to.equal('nul\ufffdname [credential]');
     expect(result.tools.map(({ name, description }) => [name, description])).to.deep.equal([
-      ['a', 'half � nul  [credential]'],
+      ['a', 'half � nul � [credential]'],
     ]);
   });
 

@@ -41,7 +41,7 @@ describe('results of MCP tools', () => {
   });
 
   it('results of MCP tools are storable, and never empty', async () => {
-    expect(textOf(await resultOf({ content: [{ type: 'text', text: 'a\0b\ud800c' }] }))).to.equal('ab�c');
+    expect(textOf(await resultOf({ content: [{ type: 'text', text: 'a\0b\ud800c' }] }))).to.equal('a�b�c');
     for (const content of [[], [{ type: 'text', text: ' \n' }], [{ type: 'text', text: '' }]]) {
       expect(textOf(await resultOf({ content }))).to.equal('[The tool returned no content.]');
     }
