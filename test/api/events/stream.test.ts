@@ -237,7 +237,7 @@ describe('the event stream', () => {
     const full = frames.find(({ event }) => event === 'agent.message')!.data.content as string;
     const deltas = frames.filter(isDelta).map(({ data }) => data.content as string);
     expect(deltas.join('')).to.equal(full);
-    expect(full).to.equal(`${long}ab\ufffdcline\nbreak\r\nand \u2028`);
+    expect(full).to.equal(`${long}a\ufffdb\ufffdcline\nbreak\r\nand \u2028`);
     for (const delta of deltas) expect(delta.isWellFormed()).to.equal(true);
   });
 
