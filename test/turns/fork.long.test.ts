@@ -174,7 +174,7 @@ describe('a fork of a session', function () {
     const source = await session(original);
     expect(copy).to.deep.include({
       ...{ status: source.status, preview: source.preview, continuable: source.continuable, model_id: source.model_id },
-      forked_from: { session_id: original, turn_id: source.last_turn_id },
+      forked_from: { session_id: original, turn_id: source.last_turn_id, workspace: null },
       metadata: { team: 'blue' },
       queue: { length: 0, state: 'open' },
     });
@@ -228,7 +228,7 @@ describe('a fork of a session', function () {
     expect((await fork(original, { after_turn_id: turnId })).body.error.type).to.equal('session_running');
     const empty = await forked(original, { before_turn_id: first!.id });
     expect(empty).to.deep.include({ status: 'IDLE', preview: null, last_turn_id: null });
-    expect(empty.forked_from).to.deep.equal({ session_id: original, turn_id: null });
+    expect(empty.forked_from).to.deep.equal({ session_id: original, turn_id: null, workspace: null });
     service.model.reply('Later.');
     gate.open();
     await service.ended(original);
