@@ -16,7 +16,7 @@ const ROOMS = {
   webhooks: ['platform', 'network', 'db', 'temporal'],
   events: ['platform', 'db', 'webhooks'],
   stream: ['platform', 'db', 'events'],
-  sessions: ['platform', 'models', 'db', 'projects', 'mcp', 'events'],
+  sessions: ['platform', 'models', 'db', 'projects', 'mcp', 'webhooks', 'events'],
   workspaces: ['platform', 'db', 'files', 'skills', 'sessions'],
   turns: ['platform', 'models', 'db', 'temporal', 'events', 'stream', 'sessions'],
   messages: ['platform', 'outputs', 'models', 'db', 'projects', 'files', 'skills', 'events', 'sessions', 'turns'],

@@ -1,7 +1,8 @@
-import type { EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager, EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
+import { emptyAnswers } from './answers-of-resources.js';
 import { readPage, type LargeRows } from './read-page.js';
 import { rawSql, runSql, sql } from './sql.js';
 import type { Db } from './transaction.js';
@@ -130,17 +131,19 @@ export async function requireRoom(tx: Db, projectId: string, table: keyof typeof
   );
 }
 
-/** Soft-deletes a row. Returns false if another request deleted it first. */
+/** Soft-deletes a row, and empties the recorded answers about it. Returns false if another request deleted it first. */
 export async function softDelete<Row extends ResourceRow>(
-  db: Db,
+  tx: EntityManager,
   entity: EntitySchema<Row>,
   id: string,
 ): Promise<boolean> {
-  const result = await db
+  const result = await tx
     .createQueryBuilder()
     .update(entity)
     .set({ deleted_at: () => 'clock_timestamp()' } as unknown as QueryDeepPartialEntity<Row>)
     .where('id = :id AND deleted_at IS NULL', { id })
     .execute();
-  return result.affected === 1;
+  if (result.affected !== 1) return false;
+  await emptyAnswers(tx, [id]);
+  return true;
 }

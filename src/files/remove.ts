@@ -1,7 +1,7 @@
 import { IsNull, Not, type DataSource } from 'typeorm';
 import { FileEntity } from '../db/entities/files.js';
 import { softDelete } from '../db/resources.js';
-import type { Db } from '../db/transaction.js';
+import { transaction, type Db } from '../db/transaction.js';
 import type { Logger } from '../platform/logger.js';
 import type { Storage } from './storage.js';
 import { fileNotFound, type FileRow } from './store.js';
@@ -17,7 +17,7 @@ export async function removeFile(
   file: Pick<FileRow, 'id' | 'storage_key'>,
   log: Logger,
 ): Promise<void> {
-  if (!(await softDelete(db, FileEntity, file.id))) throw fileNotFound([file.id]);
+  if (!(await transaction(db, (tx) => softDelete(tx, FileEntity, file.id)))) throw fileNotFound([file.id]);
   await finishRemoval(db, storage, file).catch((err: unknown) => {
     log.warn({ err, file: file.id }, 'the object of a deleted file remains until the next maintenance');
   });

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { emptyAnswers } from '../db/answers-of-resources.js';
 import { McpServerEntity, type McpServerRow, type McpTool, type McpServerTools } from '../db/entities/mcp-servers.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
@@ -96,6 +97,7 @@ async function switchPins(tx: EntityManager, server: McpServerRow): Promise<void
 /** Soft-deletes a locked row and erases the credential (contract.md §2). */
 export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Promise<void> {
   await updateRow(tx, id, { deleted_at: now, credential: null });
+  await emptyAnswers(tx, [id]);
   await deleteUnusedToolsets(tx, id);
 }
 

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { emptyAnswers } from '../db/answers-of-resources.js';
 import type { McpAuthType, McpServerRow } from '../db/entities/mcp-servers.js';
 import { readPage } from '../db/read-page.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
@@ -156,6 +157,7 @@ export async function deleteCredentials(
         SELECT id FROM deleted`,
   );
   const ids = rows.map(({ id }) => id);
+  await emptyAnswers(tx, ids);
   const dropped = ids.map((id) => ({ id, before: null }));
   return { dropped, grants: ids.length === 0 ? [] : await deleteGrants(tx, ids) };
 }

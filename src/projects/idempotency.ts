@@ -8,6 +8,8 @@ export interface IdempotencyKey {
   projectId: string;
   path: string;
   key: string;
+  /** The resource that the answer is about, as far as the path names it. Its answers go with it. */
+  resourceId: string | null;
 }
 
 /** The claim of a request under way on its key. Only its holder may store the answer. */
@@ -20,36 +22,50 @@ interface StoredAnswer {
   response: unknown;
 }
 
+interface NewAnswer extends StoredAnswer {
+  /** The resource that the answer shows, if the path does not name it. */
+  resourceId?: string;
+}
+
+interface StoredRecord {
+  request_hash: Buffer;
+  /** Null while the request is under way. */
+  status: number | null;
+  response: unknown;
+  /** The resource of the answer is deleted. */
+  is_empty: boolean;
+}
+
 const CLAIM_TIME = "interval '30 seconds'";
 const KEPT = "interval '24 hours'";
 const ROW = 'project_id = $1 AND path = $2 AND key = $3';
 const HELD = `${ROW} AND lease_id = $4 AND status IS NULL`;
-const row = ({ projectId, path, key }: IdempotencyKey): unknown[] => [projectId, path, key];
+const row = ({ projectId, path, key }: Omit<IdempotencyKey, 'resourceId'>): unknown[] => [projectId, path, key];
 const held = (claim: RequestClaim): unknown[] => [...row(claim), claim.claimId];
 
 /**
  * Takes the claim for `key`, or returns the stored answer of an earlier request with the same content. The commit is
  * asynchronous: an answer is stored by a later commit, and only while there is a claim.
- * @throws ServiceError `idempotency_key_reused` for other content, `idempotency_key_in_use` while the first request
- * runs
+ * @throws ServiceError `idempotency_key_reused` for other content, and when the resource of the answer is deleted;
+ * `idempotency_key_in_use` while the first request runs
  */
 export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer): Promise<RequestClaim | StoredAnswer> {
   const claimId = randomUUID();
   const [taken] = await db.query<unknown[]>(
     `WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-     INSERT INTO idempotency_records AS r (project_id, path, key, lease_id, request_hash, lease_until)
-     SELECT $1, $2, $3, $4, $5::bytea, clock_timestamp() + ${CLAIM_TIME} FROM setting
+     INSERT INTO idempotency_records AS r (project_id, path, key, lease_id, request_hash, resource_id, lease_until)
+     SELECT $1, $2, $3, $4, $5::bytea, $6, clock_timestamp() + ${CLAIM_TIME} FROM setting
      ON CONFLICT (project_id, path, key) DO UPDATE
        SET lease_id = excluded.lease_id, request_hash = excluded.request_hash, lease_until = excluded.lease_until,
-           created_at = clock_timestamp(), status = NULL, response = NULL
+           resource_id = excluded.resource_id, created_at = clock_timestamp(), status = NULL, response = NULL
        WHERE r.created_at < clock_timestamp() - ${KEPT} OR (r.status IS NULL AND r.lease_until < clock_timestamp())
      RETURNING 1`,
-    [...row(key), claimId, hash],
+    [...row(key), claimId, hash, key.resourceId],
   );
   if (taken !== undefined) return { ...key, claimId };
 
-  const [record] = await db.query<{ request_hash: Buffer; status: number | null; response: unknown }[]>(
-    `SELECT request_hash, status, response FROM idempotency_records WHERE ${ROW}`,
+  const [record] = await db.query<StoredRecord[]>(
+    `SELECT request_hash, status, response, response IS NULL AS is_empty FROM idempotency_records WHERE ${ROW}`,
     row(key),
   );
   if (record !== undefined && !record.request_hash.equals(hash)) {
@@ -60,6 +76,12 @@ export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer)
   }
   // The record is gone: its holder failed at this moment. The client's retry can take the key.
   if (record === undefined || record.status === null) throw inUse();
+  if (record.is_empty) {
+    throw new ServiceError(
+      'idempotency_key_reused',
+      'What the first request with this Idempotency-Key made is deleted. Use a new key to make it again.',
+    );
+  }
   return { status: record.status, response: record.response };
 }
 
@@ -68,10 +90,14 @@ export async function beginIdempotent(db: Db, key: IdempotencyKey, hash: Buffer)
  * @throws ServiceError `idempotency_key_in_use` if the claim expired and another request took it: the transaction rolls
  * back
  */
-export async function storeAnswer(db: Db, claim: RequestClaim, { status, response }: StoredAnswer): Promise<void> {
+export async function storeAnswer(
+  db: Db,
+  claim: RequestClaim,
+  { status, response, resourceId }: NewAnswer,
+): Promise<void> {
   const [, count] = await db.query<[unknown[], number]>(
-    `UPDATE idempotency_records SET status = $5, response = $6, lease_until = NULL WHERE ${HELD}`,
-    [...held(claim), status, jsonText(response)],
+    `UPDATE idempotency_records SET status = $5, response = $6, resource_id = coalesce($7, resource_id), lease_until = NULL WHERE ${HELD}`,
+    [...held(claim), status, jsonText(response), resourceId],
   );
   if (count === 0) throw inUse();
 }

@@ -1,8 +1,9 @@
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { emptyAnswers } from '../db/answers-of-resources.js';
 import { readPage } from '../db/read-page.js';
 import { requireRoom } from '../db/resources.js';
 import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
+import { transaction, type Db } from '../db/transaction.js';
 import type { LiveKey } from '../projects/api-keys.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -112,13 +113,16 @@ export async function changeSchedule(tx: Db, id: string, change: ScheduleChange)
   return row!;
 }
 
-/** Deletes the schedule and what it would send. Returns false if it was deleted already. */
-export async function deleteSchedule(db: Db, id: string): Promise<boolean> {
-  const [, count] = await db.query<[unknown[], number]>(
-    `UPDATE schedules SET deleted_at = clock_timestamp(), updated_at = clock_timestamp(), state = 'ended',
-       paused_reason = NULL, next_run_at = NULL, target = '{}', message = '{}', version = version + 1
-     WHERE id = $1 AND deleted_at IS NULL`,
-    [id],
-  );
-  return count === 1;
+/** Deletes the schedule, its texts and what it would send. Returns false if it was deleted already. */
+export function deleteSchedule(db: DataSource, id: string): Promise<boolean> {
+  return transaction(db, async (tx) => {
+    const [, count] = await tx.query<[unknown[], number]>(
+      `UPDATE schedules SET deleted_at = clock_timestamp(), updated_at = clock_timestamp(), state = 'ended', name = NULL,
+         paused_reason = NULL, next_run_at = NULL, target = '{}', message = '{}', version = version + 1
+       WHERE id = $1 AND deleted_at IS NULL`,
+      [id],
+    );
+    await emptyAnswers(tx, [id]);
+    return count === 1;
+  });
 }

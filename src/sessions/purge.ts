@@ -1,6 +1,9 @@
 import type { DataSource } from 'typeorm';
+import { deleteRecords } from '../db/answers-of-resources.js';
 import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
+import { WEBHOOK_EVENT_TYPES } from '../webhooks/event-types.js';
+import { DELIVERY_ID } from '../webhooks/record-deliveries.js';
 
 const ROWS_OF_TURNS = [
   'turn_servers',
@@ -24,12 +27,12 @@ const MAX_ROWS = 20_000;
 
 /**
  * Removes at most `limit` turns (with their rows, at most about MAX_ROWS in all) and `limit` rows of sessions deleted at
- * least an hour ago. Files stay and keep their `session_id`. Objects of the turns and of the workspace become orphans,
- * which storage maintenance removes.
+ * least an hour ago, with the recorded answers and the metadata of webhook deliveries. Files stay and keep their
+ * `session_id`. Objects of the turns and of the workspace become orphans, which storage maintenance removes.
  */
 export async function purgeSessions(db: DataSource, limit: number): Promise<{ turns: number; sessions: number }> {
   return transaction(db, async (tx) => {
-    const [{ turns }] = await tx.query<[{ turns: number }]>(
+    const [{ turns, deliveries }] = await tx.query<[{ turns: number; deliveries: string[] }]>(
       // Each call of a tool has two events, each step a model call.
       `WITH due AS (
          SELECT turns.id, session_id, number, 1 + 2 * position + 2 * model_calls AS rows
@@ -40,20 +43,29 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
          WHERE rows_before < ${MAX_ROWS}),
        ${ROWS_OF_TURNS.map((table) => `in_${table} AS (DELETE FROM ${table} USING purged WHERE turn_id = purged.id),`).join('\n')}
        in_events AS (
-         DELETE FROM events USING purged WHERE events.session_id = purged.session_id AND turn_number = purged.number),
+         DELETE FROM events USING purged WHERE events.session_id = purged.session_id AND turn_number = purged.number
+         RETURNING events.id, events.type, events.session_id),
        gone AS (DELETE FROM turns USING purged WHERE turns.id = purged.id RETURNING turns.id)
-       SELECT count(*)::integer AS turns FROM gone`,
-      [limit],
+       SELECT count(*)::integer AS turns, ARRAY(
+         SELECT ${DELIVERY_ID} FROM in_events e JOIN sessions ON sessions.id = e.session_id
+           JOIN webhooks w ON w.project_id = sessions.project_id WHERE e.type = ANY($2)) AS deliveries
+       FROM gone`,
+      [limit, WEBHOOK_EVENT_TYPES],
     );
+    await tx.query(`UPDATE webhook_deliveries SET metadata = '{}' WHERE id = ANY($1) AND metadata::text <> '{}'`, [
+      deliveries,
+    ]);
     const [rows, sessions] = await tx.query<[{ id: string }[], number]>(
       `DELETE FROM sessions WHERE id = ANY(ARRAY(
          SELECT id FROM sessions WHERE deleted_at < statement_timestamp() - ${KEPT}
            AND NOT EXISTS (SELECT FROM turns WHERE turns.session_id = sessions.id) LIMIT $1)) RETURNING id`,
       [limit],
     );
+    const ids = rows.map(({ id }) => id);
     for (const table of ['compactions', 'session_states', 'waiting_messages']) {
-      await tx.query(`DELETE FROM ${table} WHERE session_id = ANY($1)`, [rows.map(({ id }) => id)]);
+      await tx.query(`DELETE FROM ${table} WHERE session_id = ANY($1)`, [ids]);
     }
+    await deleteRecords(tx, ids);
     return { turns, sessions };
   });
 }
@@ -72,6 +84,7 @@ export async function expireSessions(db: DataSource, days: number, limit: number
              AND transition_at < statement_timestamp() - $1 * interval '1 day'))
          AND NOT EXISTS (SELECT FROM schedules s WHERE s.session_id = sessions.id AND s.deleted_at IS NULL AND s.state <> 'ended')
        LIMIT $2 FOR UPDATE SKIP LOCKED),
+     answers AS (UPDATE idempotency_records SET response = NULL FROM old WHERE resource_id = old.id),
      workspace AS (DELETE FROM workspaces USING old WHERE workspaces.session_id = old.id)
      UPDATE sessions SET deleted_at = clock_timestamp() FROM old WHERE sessions.id = old.id`,
     [days, limit],

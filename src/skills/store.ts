@@ -1,7 +1,7 @@
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { SkillEntity, type SkillRow } from '../db/entities/skills.js';
 import { findResource, insertResource, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
-import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
+import { transaction, violatedUniqueConstraint, type Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 
@@ -29,8 +29,8 @@ export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created
 }
 
 /** Deletes the skill softly, which frees its name. Returns false if another request deleted it first. */
-export function softDeleteSkill(db: Db, id: string): Promise<boolean> {
-  return softDelete(db, SkillEntity, id);
+export function softDeleteSkill(db: DataSource, id: string): Promise<boolean> {
+  return transaction(db, (tx) => softDelete(tx, SkillEntity, id));
 }
 
 export function skillNotFound(ids: string[]): ServiceError {

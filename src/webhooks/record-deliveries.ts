@@ -1,11 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { write } from '../db/transaction.js';
 
-/** A delivery's id is derived from the ids of event and webhook: 10 characters of time, 16 of a hash. */
+/** SQL for a delivery's id, which is derived from the ids of event `e` and webhook `w`: 10 characters of time, 16 of a hash. */
+export const DELIVERY_ID = `'dlv_' || substr(e.id, 5, 10) || left(encode(sha256(convert_to(w.id || e.id, 'UTF8')), 'hex'), 16)`;
+
 const RECORD_DELIVERIES = `
   INSERT INTO webhook_deliveries
     (id, webhook_id, project_id, event_type, event_id, session_id, turn_id, metadata, next_attempt_at, wake_at, created_at)
-  SELECT 'dlv_' || substr(e.id, 5, 10) || left(encode(sha256(convert_to(w.id || e.id, 'UTF8')), 'hex'), 16),
+  SELECT ${DELIVERY_ID},
     w.id, w.project_id, e.type, e.id, s.id, $2, s.metadata, e.created_at, e.created_at, e.created_at
   FROM sessions s
     JOIN webhooks w ON w.project_id = s.project_id AND w.deleted_at IS NULL AND w.enabled

@@ -1,8 +1,9 @@
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { emptyAnswers } from '../db/answers-of-resources.js';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
 import { listResources, requireRoom, resourcesOf, selectRows } from '../db/resources.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
+import { transaction, type Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal, unseal } from '../platform/sealed.js';
@@ -92,11 +93,14 @@ export async function rotateSecret(
 }
 
 /** Soft-deletes the webhook and erases its secrets. Returns false if it was deleted already. */
-export async function deleteWebhook(db: Db, id: string): Promise<boolean> {
-  const [, count] = await db.query<[unknown[], number]>(
-    `UPDATE webhooks SET deleted_at = clock_timestamp(), enabled = false, secret = NULL, previous_secret = NULL
-     WHERE id = $1 AND deleted_at IS NULL`,
-    [id],
-  );
-  return count === 1;
+export function deleteWebhook(db: DataSource, id: string): Promise<boolean> {
+  return transaction(db, async (tx) => {
+    const [, count] = await tx.query<[unknown[], number]>(
+      `UPDATE webhooks SET deleted_at = clock_timestamp(), enabled = false, secret = NULL, previous_secret = NULL
+       WHERE id = $1 AND deleted_at IS NULL`,
+      [id],
+    );
+    await emptyAnswers(tx, [id]);
+    return count === 1;
+  });
 }

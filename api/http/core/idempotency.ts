@@ -37,14 +37,15 @@ export function idempotencyOf(ctx: Context, deps: ApiDeps, { projectId, token }:
   }
   // A session token must not find the record of an upload that others made: it would show them the file.
   const path = token === null || ctx.path.includes(token.sessionId) ? ctx.path : `${ctx.path}?${token.sessionId}`;
-  return idempotent(ctx, deps, { projectId, path, key }, status);
+  const [resourceId = null] = Object.values(ctx.params as Record<string, string>);
+  return idempotent(ctx, deps, { projectId, path, key, resourceId }, status);
 }
 
 function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, status: number): Idempotency {
   let claim: RequestClaim | undefined;
   let recorded = false;
   const store = async (target: Parameters<typeof storeAnswer>[0], response: unknown): Promise<void> => {
-    await storeAnswer(target, claim!, { status, response });
+    await storeAnswer(target, claim!, { status, response, resourceId: resourceMade(response, key.resourceId) });
     recorded = true;
   };
   return {
@@ -88,6 +89,15 @@ export function answerInTransaction<Answer>(
     await record(tx, answer);
     return answer;
   });
+}
+
+/**
+ * The id of what the request made, if it is a resource of its own: nothing of the path is, or it is a fork. What is made below
+ * a session (an event, a turn) goes with the session.
+ */
+function resourceMade(response: unknown, ofPath: string | null): string | undefined {
+  const id = (response as { id?: unknown } | null)?.id;
+  return typeof id === 'string' && (ofPath === null || id.startsWith('ses_')) ? id : undefined;
 }
 
 function keepClaim(db: ApiDeps['db'], claim: RequestClaim, log: Logger): () => void {

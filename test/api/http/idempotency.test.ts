@@ -7,6 +7,7 @@ import {
   storeAnswer,
   type RequestClaim,
 } from '../../../src/projects/idempotency.js';
+import { expireSessions, purgeSessions } from '../../../src/sessions/purge.js';
 import { useService } from '../../support/use.js';
 
 describe('Idempotency-Key (contract.md §1)', () => {
@@ -125,10 +126,90 @@ describe('Idempotency-Key (contract.md §1)', () => {
     expect(next.body.id).to.not.equal(first.body.id);
   });
 
+  describe('the answers about a deleted resource', () => {
+    const MARK = `mark-${randomUUID()}`;
+    const once = (path: string, body: unknown, key: string) =>
+      service.api('POST', path, body, { 'Idempotency-Key': key });
+    const created = async (path: string, body: unknown, key: string = randomUUID()): Promise<string> => {
+      const { status, body: made } = await once(path, body, key);
+      expect(status, JSON.stringify(made)).to.be.oneOf([200, 201]);
+      return made.id as string;
+    };
+    const form = (): FormData => {
+      const file = new FormData();
+      file.set('file', new Blob(['text']), `${MARK}.txt`);
+      return file;
+    };
+    const marked = async (): Promise<string[]> =>
+      (
+        await service.db.query<{ path: string }[]>(
+          'SELECT path FROM idempotency_records WHERE response::text LIKE $1',
+          [`%${MARK}%`],
+        )
+      ).map(({ path }) => path);
+
+    it('the answers to an Idempotency-Key are emptied with what they show, and a repeat makes nothing again', async () => {
+      const session = { model_id: 'test-model', instruction: MARK };
+      const schedule = {
+        cron: '0 8 * * *',
+        name: MARK,
+        target: { type: 'new_session', session },
+        message: { content: MARK },
+      };
+      const webhook = { url: `https://example.com/${MARK}`, event_types: ['turn.completed'] };
+      for (const [path, body] of [
+        ['/v1/sessions', session],
+        ['/v1/files', form()],
+        ['/v1/schedules', schedule],
+        ['/v1/webhooks', webhook],
+      ] as const) {
+        const key = randomUUID();
+        const id = await created(path, body, key);
+        expect(await marked(), path).to.deep.equal([path]);
+        expect((await service.api('DELETE', `${path}/${id}`)).status).to.equal(204);
+        expect(await marked(), path).to.deep.equal([]);
+        const again = await once(path, path === '/v1/files' ? form() : body, key);
+        expect([again.status, again.body.error.type], path).to.deep.equal([422, 'idempotency_key_reused']);
+        expect(again.body.error.message).to.match(/is deleted/);
+      }
+    });
+
+    it('the answers to an Idempotency-Key below a session go with it, however the path is written, and those of a fork with the fork', async () => {
+      const parent = await created('/v1/sessions', { model_id: 'test-model' });
+      const written = `/v1/sessions/%${parent.charCodeAt(0).toString(16)}${parent.slice(1)}`;
+      await created(`${written}/messages`, { content: MARK });
+      expect((await service.api('POST', `/v1/sessions/${parent}/cancel`)).status).to.equal(200);
+      const fork = await created(`/v1/sessions/${parent}/fork`, { metadata: { mark: MARK } });
+      expect(await marked()).to.have.members([`${written}/messages`, `/v1/sessions/${parent}/fork`]);
+      expect((await service.api('DELETE', `/v1/sessions/${parent}`)).status).to.equal(204);
+      expect(await marked()).to.deep.equal([`/v1/sessions/${parent}/fork`]);
+      expect((await service.api('DELETE', `/v1/sessions/${fork}`)).status).to.equal(204);
+      expect(await marked()).to.deep.equal([]);
+    });
+
+    it('the answers to an Idempotency-Key go with a session that RETENTION_DAYS deletes, and its records with the purge', async () => {
+      const id = await created('/v1/sessions', { model_id: 'test-model', instruction: MARK });
+      await beginIdempotent(
+        service.db,
+        { projectId: 'proj', path: '/v1/x', key: MARK, resourceId: id },
+        Buffer.alloc(32),
+      );
+      await service.db.query(`UPDATE sessions SET metadata_updated_at = now() - interval '40 days' WHERE id = $1`, [
+        id,
+      ]);
+      expect(await expireSessions(service.db, 30, 1000)).to.equal(1);
+      expect(await marked()).to.deep.equal([]);
+      await service.db.query(`UPDATE sessions SET deleted_at = now() - interval '2 hours' WHERE id = $1`, [id]);
+      await purgeSessions(service.db, 1000);
+      const left = await service.db.query('SELECT key FROM idempotency_records WHERE resource_id = $1', [id]);
+      expect(left, 'the request under way, too').to.deep.equal([]);
+    });
+  });
+
   describe('the claim of a key', () => {
     const hash = Buffer.alloc(32, 1);
     const begin = async () => {
-      const key = { projectId: 'proj', path: '/v1/sessions', key: randomUUID() };
+      const key = { projectId: 'proj', path: '/v1/sessions', key: randomUUID(), resourceId: null };
       return { key, claim: (await beginIdempotent(service.db, key, hash)) as RequestClaim };
     };
     const expire = (claim: RequestClaim) =>
