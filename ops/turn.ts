@@ -7,7 +7,7 @@ import { readTurn } from './turn/read.js';
 const USAGE = `Usage:
   npm run --silent turn -- show ID [--content]
 
-Shows a turn (turn_…): its row, model calls, tool calls, events and workflow, and the worker that has it. Messages, tool
+Shows a turn (turn_…): its row, time line, model calls, tool calls, events and workflow, and the worker that has it. Messages, tool
 input and results, and what a model's server said are shown with --content only.`;
 
 /**

@@ -62,6 +62,7 @@ describe('the metrics of turns', () => {
       return (await sample('turns_ended_total', { state: 'completed', reason: 'end_turn' })) === 1;
     });
     expect(await sample('turn_queue_seconds_count')).to.equal(1);
+    expect(await sample('turn_between_steps_seconds_count')).to.equal(1);
     expect(await sample('turn_first_token_seconds_count')).to.equal(1);
     expect(await sample('turn_duration_seconds_count', { state: 'completed' })).to.equal(1);
     expect(await sample('model_call_duration_seconds_count', { model: 'scripted', outcome: 'ok' })).to.equal(2);

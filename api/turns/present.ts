@@ -55,6 +55,7 @@ const turn = presented(
       model_ms: 4980,
       tools_ms: 310,
       waiting_ms: null,
+      between_steps_ms: 313,
       total_ms: 5654,
     },
     message: 'Two orders are late: 4711 and 4712.',

@@ -1,5 +1,6 @@
 import { exactText } from '../../src/platform/exact-json.js';
 import type { DescribedWorkflow } from '../../src/temporal/describe-workflow.js';
+import { timelineLines } from './timeline.js';
 import type {
   EventRow,
   ModelCallRow,
@@ -17,6 +18,7 @@ export function formatTurn(turn: ShownTurn, workflow: DescribedWorkflow, withCon
   const shown = (content: unknown): string => (withContent ? `  ${exactText(content)}` : '');
   const sections: [string, string[]][] = [
     ['Turn', fieldsOf({ ...turn.row, error: turn.error && turn.error.type + shown(turn.error.message) })],
+    ['Time line', timelineLines(turn.timeline, turn.times)],
     ['Waits for', turn.waits.map(waitLine)],
     ['Messages that wait', turn.waitingMessages.map(waitingLine)],
     ['Model calls', turn.modelCalls.map((call) => modelCallLine(call) + (call.error ? shown(call.error.message) : ''))],

@@ -1,9 +1,13 @@
 import { runSql, sql } from '../../src/db/sql.js';
 import type { Db } from '../../src/db/transaction.js';
 import { parseExact } from '../../src/platform/exact-json.js';
+import { readTimeline, type TimelineEntry } from '../../src/turns/timeline.js';
 import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
 
 type Json = Record<string, unknown>;
+
+/** More than a turn of a hundred steps can have. */
+const MAX_PARTS = 10_000;
 
 export interface ModelCallRow {
   step: number;
@@ -92,6 +96,9 @@ export interface ShownTurn {
   row: Json;
   /** Of the terminal event of a failed turn. */
   error: { type: string; message: string } | null;
+  /** Oldest first; without names that the model made up. */
+  timeline: TimelineEntry[];
+  times: { queued_at: string; ended_at: string | null };
   waits: WaitRow[];
   waitingMessages: WaitingRow[];
   modelCalls: ModelCallRow[];
@@ -177,5 +184,22 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
           UNION SELECT worker_id FROM tool_calls WHERE turn_id = ${id} AND state = 'started')`,
   );
   const toolCalls = calls.map((call): ToolCallRow => ({ ...call, input: parseExact(call.input) as Json }));
-  return { row, error, waits, waitingMessages, modelCalls, toolCalls, tasks, questions, events, workers };
+  const names = new Map(toolCalls.map(({ tool_use_id, name }) => [tool_use_id, name]));
+  const { rows } = await readTimeline(db, id, { limit: MAX_PARTS, after: null });
+  const timeline = rows.map((part) => ({ ...part, name: part.tool_use_id && (names.get(part.tool_use_id) ?? null) }));
+  const times = { queued_at: row.queued_at as string, ended_at: row.ended_at as string | null };
+  return {
+    row,
+    error,
+    timeline,
+    times,
+    waits,
+    waitingMessages,
+    modelCalls,
+    toolCalls,
+    tasks,
+    questions,
+    events,
+    workers,
+  };
 }

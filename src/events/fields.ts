@@ -66,15 +66,23 @@ const millis = { type: ['integer', 'null'], format: 'int64', minimum: 0 } as con
 const timing = {
   $id: 'TurnTiming',
   description: 'How long the phases of a turn took, in milliseconds; null for a phase that never happened.',
-  ...objectSchema({
-    queued_ms: described(millis, 'From the message until a worker began the turn.'),
-    connect_ms: described(millis, 'Connecting to the session’s MCP servers.'),
-    first_token_ms: described(millis, 'From the message until the model’s first output.'),
-    model_ms: described(millis, 'All model calls together.'),
-    tools_ms: described(millis, 'All tool calls together.'),
-    waiting_ms: described(millis, 'Waiting for answers.'),
-    total_ms: described(count, 'From the message to the end of the turn.'),
-  }),
+  ...objectSchema(
+    {
+      queued_ms: described(millis, 'From the message until a worker began the turn.'),
+      connect_ms: described(millis, 'Connecting to the session’s MCP servers.'),
+      first_token_ms: described(millis, 'From the message until the model’s first output.'),
+      model_ms: described(millis, 'All model calls together.'),
+      tools_ms: described(millis, 'All tool calls together.'),
+      waiting_ms: described(millis, 'Waiting for answers.'),
+      total_ms: described(count, 'From the message to the end of the turn.'),
+    },
+    {
+      between_steps_ms: described(
+        millis,
+        'All other time: the service’s own work, its queues, and the pauses before a failed model call is made again. With the other phases it adds up to `total_ms`. Null for a turn that never ran; not there in a turn that ended before the service had this field.',
+      ),
+    },
+  ),
 } as const;
 
 /** Usage and timing of a turn: a part of every terminal event. */

@@ -29,7 +29,17 @@ const FACTS = [
   ...['worker_id', 'lost_workers', 'activities', 'sdk_component'],
   ...['model', 'model_request_id', 'state', 'reason', 'model_calls', 'input_tokens', 'output_tokens'],
   ...['cache_read_input_tokens', 'cache_creation_input_tokens', 'cost', 'currency', 'estimated'],
-  ...['queued_ms', 'connect_ms', 'first_token_ms', 'model_ms', 'tools_ms', 'waiting_ms', 'total_ms', 'cancel_ms'],
+  ...[
+    'queued_ms',
+    'connect_ms',
+    'first_token_ms',
+    'model_ms',
+    'tools_ms',
+    'waiting_ms',
+    'between_steps_ms',
+    'total_ms',
+    'cancel_ms',
+  ],
   ...['answers', 'attributes', 'delay', 'file', 'key', 'missing', 'owner', 'removed', 'schedules'],
 ] as const;
 const FIELDS: ReadonlySet<string> = new Set(['role', 'trace_id', 'err', ...FACTS]);

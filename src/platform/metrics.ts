@@ -67,6 +67,11 @@ export const turnQueueSeconds = histogram(
   'From POST messages to the first activity of the turn',
   { buckets: SECONDS },
 );
+export const turnBetweenStepsSeconds = histogram(
+  'turn_between_steps_seconds',
+  'Time of a turn that is neither queue, connecting, model, tools nor waiting for answers',
+  { buckets: SECONDS },
+);
 export const turnFirstTokenSeconds = histogram(
   'turn_first_token_seconds',
   'From POST messages to the first token of the model',

@@ -7,6 +7,7 @@ import { isTracing, recordSpan } from '../platform/tracing.js';
 import type { Logger } from '../platform/logger.js';
 import {
   cancelSeconds,
+  turnBetweenStepsSeconds,
   turnFirstTokenSeconds,
   turnQueueSeconds,
   turnsEnded,
@@ -49,6 +50,7 @@ export function observeOutcome(turn: Pick<TurnFields, 'id' | 'sessionId'>, resul
   turnSeconds.observe({ state }, timing.total_ms / 1000);
   if (timing.queued_ms !== null) turnQueueSeconds.observe(timing.queued_ms / 1000);
   if (timing.first_token_ms !== null) turnFirstTokenSeconds.observe(timing.first_token_ms / 1000);
+  if (timing.between_steps_ms != null) turnBetweenStepsSeconds.observe(timing.between_steps_ms / 1000);
   if (state === 'cancelled' && cancel_ms !== null) cancelSeconds.observe(cancel_ms / 1000);
 }
 

@@ -3,7 +3,8 @@ import { waitsForAnswer } from '../sessions/required-actions.js';
 import { readFacts, readFactsOf } from './facts.js';
 import { timing, type TurnTimes } from './timing.js';
 
-const TIMES = 'SELECT id, queued_at, started_at, connect_ms, first_token_at, clock_timestamp() AS now FROM turns';
+const TIMES =
+  'SELECT id, queued_at, started_at, connected_at, connect_ms, first_token_at, clock_timestamp() AS now FROM turns';
 
 type TimesRow = TurnTimes & { id: string; now: string };
 

@@ -4,12 +4,13 @@ import type { Span, TurnFacts } from './facts.js';
 import type { TurnRow } from './turn-row.js';
 
 /** The times of a turn that its row knows. */
-export type TurnTimes = Pick<TurnRow, 'queued_at' | 'started_at' | 'connect_ms' | 'first_token_at'>;
+export type TurnTimes = Pick<TurnRow, 'queued_at' | 'started_at' | 'connected_at' | 'connect_ms' | 'first_token_at'>;
 
 /**
  * How long the phases of a turn took until `at`, and how long it has run: without its waits for people, and without the time in
  * which servers worked on tasks. What has no end yet lasts until `at`. The turn waits while it waits for a person and no tool
- * runs; a tool call does not run while a question of its server is open.
+ * runs; a tool call does not run while a question of its server is open. What is left of the whole time is between the steps;
+ * time in which two phases overlap counts once.
  */
 export function timing(turn: TurnTimes, facts: TurnFacts, at: string): { timing: Timing; runningMs: number } {
   const now = microsOf(at);
@@ -40,16 +41,31 @@ export function timing(turn: TurnTimes, facts: TurnFacts, at: string): { timing:
   const since = (time: string | null): number | null =>
     time === null ? null : toMs(microsOf(time) - microsOf(turn.queued_at));
   const spent = (spans: Closed[]): number | null => (spans.length === 0 ? null : toMs(length(spans)));
-  const elapsed = turn.started_at === null ? 0 : now - microsOf(turn.started_at);
+  const begun = turn.started_at === null ? null : microsOf(turn.started_at);
+  const connected = turn.connected_at === null ? null : microsOf(turn.connected_at);
+  const phases: Closed[][] = [
+    begun === null ? [] : [[microsOf(turn.queued_at), begun]],
+    connected === null ? [] : [[connected - (turn.connect_ms ?? 0) * 1000, connected]],
+    ...[model, tools, waiting],
+  ];
+  const overlap = phases.reduce((sum, spans) => sum + length(spans), 0) - length(unite(phases.flat()));
+  const elapsed = begun === null ? 0 : now - begun;
+  const known = {
+    queued_ms: since(turn.started_at),
+    connect_ms: turn.connect_ms,
+    model_ms: spent(model),
+    tools_ms: spent(tools),
+    waiting_ms: spent(waiting),
+  };
+  const total_ms = toMs(now - microsOf(turn.queued_at));
+  // Of the rounded times, so that they add up.
+  const inPhases = Object.values(known).reduce<number>((sum, ms) => sum + (ms ?? 0), 0) - toMs(overlap);
   return {
     timing: {
-      queued_ms: since(turn.started_at),
-      connect_ms: turn.connect_ms,
+      ...known,
       first_token_ms: since(turn.first_token_at),
-      model_ms: spent(model),
-      tools_ms: spent(tools),
-      waiting_ms: spent(waiting),
-      total_ms: toMs(now - microsOf(turn.queued_at)),
+      between_steps_ms: begun === null ? null : Math.max(0, total_ms - inPhases),
+      total_ms,
     },
     runningMs: Math.max(0, elapsed - length(waiting) - length(tasks)) / 1000,
   };

@@ -48,6 +48,15 @@ describe('npm run turn', () => {
       ['state', 'running'],
       ['model_calls', '2'],
     ]);
+    expect(shown['Time line']!.slice(0, 4).map((line) => line.replace(/^\+ *[\d.]+ s +[\d.]+ s {2}/, ''))).to.include(
+      'queued',
+    );
+    const parts = shown['Time line']!.filter((line) => !line.includes('between')).join('\n');
+    expect(parts).to.match(/^\+ *\d+\.\d{3} s {2,}\d+\.\d{3} s {2}model call of step 1$/m);
+    expect(parts)
+      .to.match(/ {2}list_files of step 1 {2}failed$/m)
+      .and.match(/ {2}model call of step 2 {2}running$/m);
+    expect(shown['Time line']!.at(-1)).to.match(/^largest gap: /);
     expect(shown['Model calls']).to.have.length(2);
     expect(shown['Model calls']![0]).to.match(/^step 1 {2}msg_\w+ {2}\S+Z … \S+Z {2}ended {2}\S+/);
     expect(shown['Model calls']![1]).to.match(/^step 2 {2}msg_\w+ {2}\S+Z … {2}under way, or lost {2}\S+/);

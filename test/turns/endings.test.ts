@@ -34,6 +34,7 @@ describe('how a turn goes and ends', () => {
       'model_ms',
       'tools_ms',
       'waiting_ms',
+      'between_steps_ms',
       'total_ms',
     ]);
     expect(end.timing).to.include({ connect_ms: null, tools_ms: null });

@@ -86,22 +86,27 @@ const PHASES = [
   ['waiting_ms', 'waiting'],
 ] as const satisfies [keyof Timing, string][];
 
+const BETWEEN = 'between steps';
+const BETWEEN_WORDS = 'The service’s own work, its queues, and pauses before a failed model call is made again';
+const classOf = (label: string): string => label.split(' ')[0]!;
+
 function TimeBar({ timing }: { timing: Timing }) {
   const known = PHASES.map(([name, label]) => ({ label, ms: timing[name] ?? 0 }));
-  const other = timing.total_ms - known.reduce((sum, { ms }) => sum + ms, 0);
-  const phases = [...known, { label: 'other', ms: Math.max(0, other) }].filter(({ ms }) => ms > 0);
+  // Turns that ended before the service had the field get what is left.
+  const between = timing.between_steps_ms ?? timing.total_ms - known.reduce((sum, { ms }) => sum + ms, 0);
+  const phases = [...known, { label: BETWEEN, ms: Math.max(0, between) }].filter(({ ms }) => ms > 0);
   const words = phases.map(({ label, ms }) => `${label} ${formatDuration(ms)}`).join(', ');
   return (
     <div class="times">
       <div class="time-bar" role="img" aria-label={`Time: ${words}`} title={words}>
         {phases.map(({ label, ms }) => (
-          <span key={label} class={`phase ${label}`} style={{ flexGrow: ms }} />
+          <span key={label} class={`phase ${classOf(label)}`} style={{ flexGrow: ms }} />
         ))}
       </div>
       <span class="time-words" aria-hidden="true">
         {phases.map(({ label, ms }) => (
-          <span key={label}>
-            <span class={`phase swatch ${label}`} /> {label} {formatDuration(ms)}
+          <span key={label} title={label === BETWEEN ? BETWEEN_WORDS : undefined}>
+            <span class={`phase swatch ${classOf(label)}`} /> {label} {formatDuration(ms)}
           </span>
         ))}
       </span>

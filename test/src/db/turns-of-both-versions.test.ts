@@ -48,7 +48,9 @@ describe('a turn of both versions', () => {
   });
 
   it('a turn of both versions ends with the figures of its rows when the version before ends it, with the usage that this adds', async () => {
-    const [before] = await db.query<[TurnTimes]>('SELECT queued_at, started_at, connect_ms, first_token_at FROM turns');
+    const [before] = await db.query<[TurnTimes]>(
+      'SELECT queued_at, started_at, connected_at, connect_ms, first_token_at FROM turns',
+    );
     const facts = await readFacts(db, 'turn_1');
     const { timing: times } = timing(before, facts, '2026-11-26T10:02:00.000000Z');
     expect(times).to.include({ model_ms: 25_000, tools_ms: 60_000, waiting_ms: 30_000 });

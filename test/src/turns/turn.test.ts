@@ -95,6 +95,37 @@ describe('the time of a turn', () => {
     expect(phases(of, 10)).to.deep.equal({ model_ms: null, tools_ms: 5000, waiting_ms: 2000, runningMs: 3000 });
   });
 
+  describe('between the steps', () => {
+    const CONNECTED = { ...RUNNING, connected_at: at(1.5), connect_ms: 250 };
+    const sumOf = (of: Partial<TurnFacts>, seconds: number, row: TurnRow = CONNECTED) => {
+      const { first_token_ms: _, total_ms, between_steps_ms, ...phases } = timing(row, facts(of), at(seconds)).timing;
+      const sum = Object.values(phases).reduce<number>((total, ms) => total + (ms ?? 0), 0);
+      return { between_steps_ms, sum: sum + (between_steps_ms ?? 0), total_ms };
+    };
+
+    it('the time of a turn between its steps is what no phase has, and with the phases it adds up to the whole', () => {
+      const of = {
+        modelCalls: [modelCall(2, 3), modelCall(8, 9.0004)],
+        toolCalls: [toolCall(0, 3.5, 5), toolCall(1, 4, 6)],
+        waits: [wait(2, 4.5, 7.25)],
+      };
+      // 1 to 1.25, 1.5 to 2, 3 to 3.5, 7.25 to 8 and 9.0004 to 10.0007: less than a millisecond is rounded away.
+      expect(sumOf(of, 10.0007)).to.deep.equal({ between_steps_ms: 3001, sum: 10_001, total_ms: 10_001 });
+      expect(sumOf({}, 341)).to.deep.equal({ between_steps_ms: 339_750, sum: 341_000, total_ms: 341_000 });
+      expect(sumOf({}, 3, RUNNING).between_steps_ms).to.equal(2000);
+    });
+
+    it('the time of a turn in two phases at once, after the loss of a worker, counts once', () => {
+      const of = { modelCalls: [modelCall(2, 6)], toolCalls: [toolCall(0, 4, 8)] };
+      expect(sumOf(of, 10)).to.deep.equal({ between_steps_ms: 2750, sum: 12_000, total_ms: 10_000 });
+    });
+
+    it('the time of a turn that never ran has nothing between its steps, and one whose clocks differ nothing negative', () => {
+      expect(sumOf({}, 5, ROW).between_steps_ms).to.equal(null);
+      expect(sumOf({ modelCalls: [modelCall(0, 12)] }, 10).between_steps_ms).to.equal(0);
+    });
+  });
+
   it('the time of a turn is never negative where the clocks of two processes differ', () => {
     const of = { modelCalls: [modelCall(3, 2)], toolCalls: [toolCall(0, 5, 4, 6)], waits: [wait(1, 8, 7)] };
     expect(phases(of, 6)).to.deep.equal({ model_ms: 0, tools_ms: 0, waiting_ms: 0, runningMs: 5000 });
@@ -211,6 +242,7 @@ describe('a turn', () => {
       },
       timing: {
         ...{ queued_ms: 1000, connect_ms: 5, first_token_ms: 1500, model_ms: 3000, tools_ms: 2000, waiting_ms: 2000 },
+        between_steps_ms: 1995,
         total_ms: 10_000,
       },
     });
