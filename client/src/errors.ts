@@ -48,6 +48,25 @@ export async function errorOf(response: Response): Promise<ApiError> {
   );
 }
 
+/** @internal A success whose content is none of the service's, such as the sign-in page of a proxy. Another try gets the same. */
+export function unexpectedAnswer(response: Response, expected: string): ApiError {
+  const contentType = response.headers.get('content-type');
+  const { origin, pathname } = response.redirected ? new URL(response.url) : { origin: '', pathname: '' };
+  const came = [
+    `${response.status} with ${contentType === null ? 'no content type' : `the content type ${contentType.slice(0, 100)}`}`,
+    ...(response.redirected ? [`after a redirect to ${origin}${pathname}`] : []),
+  ];
+  return new ApiError(
+    response.status,
+    'unknown',
+    `The answer is not the service's: ${came.join(', ')}, in place of ${expected}. Look at \`baseUrl\`, and at proxies before the service: some answer with a page to sign in.`,
+    undefined,
+    response.headers.get('x-request-id'),
+    false,
+    null,
+  );
+}
+
 interface ErrorBody {
   type: ErrorType;
   message: string;

@@ -1,3 +1,4 @@
+import { ConnectionError } from './errors.js';
 import type { EventStream } from './stream.js';
 import { isTerminal, type Event, type StreamEvent, type TerminalEvent, type Usage } from './types.js';
 
@@ -47,7 +48,8 @@ export async function readTurn(
 
 function resultOf(turnId: string, events: Event[]): RunResult {
   const end = events.at(-1);
-  if (end === undefined || !isTerminal(end)) throw new Error(`the end of ${turnId} is not among its events`);
+  if (end === undefined || !isTerminal(end))
+    throw new ConnectionError(`the stream ended before the turn ${turnId} did`);
   return {
     turnId,
     status: end.type.slice('turn.'.length) as RunResult['status'],

@@ -1,7 +1,10 @@
 import type { StreamFrame } from './types.js';
 
-/** @internal A frame or a `retry` line of an event stream. The data also contains the type of an event. */
-export type SseItem = ({ kind: 'frame' } & Pick<StreamFrame, 'id' | 'data'>) | { kind: 'retry'; ms: number };
+/** @internal A frame, a `retry` line or a comment (a ping) of an event stream. The data also contains the type of an event. */
+export type SseItem =
+  | ({ kind: 'frame' } & Pick<StreamFrame, 'id' | 'data'>)
+  | { kind: 'retry'; ms: number }
+  | { kind: 'ping' };
 
 /** @internal Parses frames and `retry` lines (WHATWG "Server-sent events") as they arrive. Other fields are skipped. */
 export class SseParser {
@@ -38,6 +41,7 @@ export class SseParser {
     }
     const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line)!;
     if (name === 'data') this.#data.push(value!);
+    else if (line.startsWith(':')) yield { kind: 'ping' };
     else if (name === 'id' && !value!.includes('\0')) this.#id = value!;
     else if (name === 'retry' && /^\d+$/.test(value!)) yield { kind: 'retry', ms: Number(value) };
   }

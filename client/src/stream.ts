@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, errorOf } from './errors.js';
+import { ApiError, ConnectionError, errorOf, unexpectedAnswer } from './errors.js';
 import { SseParser, type SseItem } from './sse.js';
 import { KeyError, type Transport } from './transport.js';
 import { isTerminal, type StreamEvent } from './types.js';
@@ -30,11 +30,13 @@ const RETRY_OF_THE_END_MS = 15_000;
 export class EventStream implements AsyncIterable<StreamEvent> {
   #lastEventId: string;
   #retryMs = 2_000;
-  /** Failed attempts since the last connection. */
+  /** Failed attempts since the last frame or ping. */
   #failures = 0;
   #wasConnected = false;
-  /** Time of the last byte, or of the last request for one. */
+  /** Time of the last frame or ping, or of the last request for one. A proxy that only answers gives no sign of the service. */
   #lastSign = 0;
+  /** The service has nothing more to send (204): the reader must not come again. */
+  #isOver = false;
 
   /** @internal */
   constructor(
@@ -57,14 +59,20 @@ export class EventStream implements AsyncIterable<StreamEvent> {
     const { signal, reconnectForMs = this.isOfSession ? Infinity : 120_000 } = this.options;
     this.#lastSign = Date.now();
     this.#wasConnected = false;
+    this.#isOver = false;
     for (;;) {
       let failure: ApiError | ConnectionError | null = null;
       try {
+        let hadSign = false;
         for await (const item of this.#connection()) {
           if (item.kind === 'retry') {
             this.#retryMs = item.ms;
             continue;
           }
+          hadSign = true;
+          this.#failures = 0;
+          this.#lastSign = Date.now();
+          if (item.kind === 'ping') continue;
           const event = this.transport.parse<StreamEvent>(item.data);
           this.#lastEventId = item.id;
           yield event;
@@ -72,7 +80,8 @@ export class EventStream implements AsyncIterable<StreamEvent> {
           this.#lastSign = Date.now();
           if (isTerminal(event) && !this.isOfSession) return;
         }
-        if (this.#retryMs >= RETRY_OF_THE_END_MS) return;
+        if (this.#isOver || this.#retryMs >= RETRY_OF_THE_END_MS) return;
+        if (!hadSign) throw new ConnectionError(`GET ${this.path}: the stream ended before its first event or ping`);
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof KeyError) throw error.cause;
@@ -107,20 +116,24 @@ export class EventStream implements AsyncIterable<StreamEvent> {
         }),
       );
       if (!response.ok) throw await errorOf(response);
-      this.#failures = 0;
+      if (response.status === 204) return void (this.#isOver = true);
+      if (!isEventStream(response)) throw unexpectedAnswer(response, 'an event stream');
       this.#wasConnected = true;
       const reader = response.body!.getReader();
       const parser = new SseParser();
       for (;;) {
         const { done, value } = await inTime(reader.read());
         if (done) return;
-        this.#lastSign = Date.now();
         yield* parser.push(value);
       }
     } finally {
       leave.abort();
     }
   }
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return /^\s*text\/event-stream\s*(;|$)/i.test(headers.get('content-type') ?? '');
 }
 
 function isGone(error: unknown): boolean {

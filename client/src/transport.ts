@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, errorOf } from './errors.js';
+import { ApiError, ConnectionError, errorOf, unexpectedAnswer } from './errors.js';
 import { randomId } from './random-id.js';
 import { backOff, wait } from './wait.js';
 
@@ -83,11 +83,27 @@ export class Transport {
 
   /** Returns the JSON response of an operation. @throws ApiError, ConnectionError, the reason of the signal */
   json<Answer>(method: string, path: string, outgoing?: Outgoing): Promise<Answer> {
-    return this.send(method, path, outgoing, async (response) => this.parse<Answer>(await response.text()));
+    return this.send(method, path, outgoing, async (response) => {
+      const answer = this.#objectIn(await response.text());
+      if (answer !== null) return answer as Answer;
+      // The rest of a JSON answer was cut off.
+      if (/\bjson\b/i.test(response.headers.get('content-type') ?? '')) throw brokenOff(method, path, undefined);
+      throw unexpectedAnswer(response, 'JSON');
+    });
   }
 
   parse<Value>(text: string): Value {
     return this.#options.parseJson(text) as Value;
+  }
+
+  /** Null if the text is none of the service's answers, which are objects. */
+  #objectIn(text: string): object | null {
+    try {
+      const value: unknown = this.parse(text);
+      return typeof value === 'object' ? value : null;
+    } catch {
+      return null;
+    }
   }
 
   /** Sends a POST with an idempotency key, so that retries have the effect only once. @throws as `json` */
@@ -97,7 +113,9 @@ export class Transport {
 
   /** @throws as `json` */
   noContent(method: string, path: string, outgoing: Outgoing): Promise<void> {
-    return this.send(method, path, outgoing, () => undefined);
+    return this.send(method, path, outgoing, (response) => {
+      if (response.ok && response.status !== 204) throw unexpectedAnswer(response, 'an answer without content (204)');
+    });
   }
 
   /** Returns the result of `read` for a successful response. @throws as `json` */
@@ -122,7 +140,7 @@ export class Transport {
       } catch (cause) {
         signal?.throwIfAborted();
         if (cause instanceof KeyError) throw cause.cause;
-        error = cause instanceof ConnectionError ? cause : brokenOff(method, path, cause);
+        error = cause instanceof ConnectionError || cause instanceof ApiError ? cause : brokenOff(method, path, cause);
       }
       mayHaveWorked ||= error instanceof ConnectionError || error.type === 'unknown';
       const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;

@@ -175,6 +175,7 @@ describe('parsing of a stream by the client', () => {
       for (let size = 1; size < 20; size += 1) {
         expect(parsed(Buffer.from(lines.join(end)), size), `${JSON.stringify(end)} ${size}`).to.deep.equal([
           { kind: 'retry', ms: 2000 },
+          { kind: 'ping' },
           { kind: 'frame', id: 't:1', data: 'é😀\ntwo' },
           { kind: 'frame', id: 't:1', data: '3' },
         ]);

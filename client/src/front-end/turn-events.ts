@@ -1,9 +1,11 @@
 import type { AgentSessionClient } from '../client.js';
-import type { StreamEvent } from '../types.js';
+import { ConnectionError } from '../errors.js';
+import { isTerminal, type StreamEvent } from '../types.js';
 
 /**
  * The events of one turn, from its first to its terminal one, live while it runs. If the stream has moved on to a later
  * turn, the rest comes from the history.
+ * @throws ConnectionError if something before the service has ended the stream
  */
 async function* eventsOfTurn(
   client: AgentSessionClient,
@@ -21,7 +23,9 @@ async function* eventsOfTurn(
     }
     if ('id' in event) seen.add(event.id);
     yield event;
+    if (isTerminal(event)) return;
   }
+  throw new ConnectionError('the stream ended before its turn did');
 }
 
 /** How long a wait may be followed by its own answer in a replay. Live, the next event takes a person. */
