@@ -40,7 +40,7 @@ const FACTS = [
     'total_ms',
     'cancel_ms',
   ],
-  ...['answers', 'attributes', 'delay', 'file', 'key', 'missing', 'owner', 'removed', 'schedules'],
+  ...['answers', 'attributes', 'delay', 'file', 'key', 'missing', 'owner', 'removed', 'schedules', 'turns'],
 ] as const;
 const FIELDS: ReadonlySet<string> = new Set(['role', 'trace_id', 'err', ...FACTS]);
 const MAX_TEXT = 2000;

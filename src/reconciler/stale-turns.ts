@@ -13,6 +13,8 @@ const MAX_CHECK_INTERVAL_SECONDS = 300;
 const MAX_WAITING_CHECK_INTERVAL_SECONDS = 600;
 export const MAX_TURNS = 1000;
 const PARALLEL = 64;
+/** Questions with which a round begins: a Temporal that answers none of them is not asked further. */
+const PROBES = 4;
 
 /** SQL condition: the next round should check this open turn. */
 export const IS_DUE = `
@@ -49,23 +51,44 @@ export async function reconcileStale(deps: ReconcileDeps): Promise<boolean> {
 }
 
 /**
- * Checks turns in parallel. While Temporal is away, the round ends early, and the next round checks the remaining turns.
+ * Checks turns in parallel. While Temporal is away, the round ends after a few questions, and the next round checks the remaining
+ * turns. The first questions are about any turns, so that a few whose workflows do not answer hold up no others.
  */
 export async function reconcileAll(deps: ReconcileDeps, turns: StaleTurn[]): Promise<{ isTemporalUp: boolean }> {
   const { db, log } = deps;
   const unreached: string[] = [];
+  let isAway = false;
+  let answered = 0;
+  let reason: unknown;
   const reconcile = async (turn: StaleTurn): Promise<void> => {
     try {
       // First, because it needs no Temporal.
       if (await isOverdue(deps, turn)) await endOverdueTurn(deps, turn);
-      else if (unreached.length >= PARALLEL) unreached.push(turn.id);
-      else await reconcileTurn(deps, turn);
+      else if (isAway || unreached.length >= PARALLEL) unreached.push(turn.id);
+      else {
+        await reconcileTurn(deps, turn);
+        answered += 1;
+      }
     } catch (err) {
-      if (isTemporalAway(err)) unreached.push(turn.id);
-      log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled; a later round tries again');
+      if (isTemporalAway(err)) {
+        reason ??= err;
+        unreached.push(turn.id);
+      } else log.warn({ err, turn_id: turn.id }, 'a turn could not be reconciled; a later round tries again');
     }
   };
-  await pLimit(PARALLEL).map(turns, reconcile);
+  const probes = sample(turns, PROBES);
+  await pLimit(PROBES).map(probes, reconcile);
+  isAway = unreached.length > 0 && answered === 0;
+  const rest = turns.filter((turn) => !probes.includes(turn));
+  await pLimit(PARALLEL).map(rest, reconcile);
+  if (unreached.length > 0)
+    log.warn({ err: reason, turns: unreached.length }, 'Temporal did not answer for turns; the next round asks again');
   await checkAgain(db, unreached);
-  return { isTemporalUp: unreached.length < PARALLEL };
+  return { isTemporalUp: !isAway && unreached.length < PARALLEL };
+}
+
+function sample<T>(all: readonly T[], count: number): T[] {
+  if (all.length <= count) return [...all];
+  const start = Math.floor(Math.random() * all.length);
+  return Array.from({ length: count }, (_, n) => all[(start + Math.floor((n * all.length) / count)) % all.length]!);
 }

@@ -2,7 +2,6 @@ import { ServiceError } from '@temporalio/client';
 import { expect } from 'chai';
 import { DeltaStore } from '../../../src/stream/deltas.js';
 import { Notifier } from '../../../src/stream/notify.js';
-import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import type { StartedActivity, WorkflowState } from '../../../src/temporal/turn-workflows.js';
 import { requestCancel } from '../../../src/turns/cancel.js';
@@ -19,6 +18,7 @@ import { TurnEndedError } from '../../../src/turns/errors.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { storedDeltas, writeDeltas, type DeltaWriter } from '../../support/deltas.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { onLogLine, testLogger } from '../../support/log.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
 const TURN_TIMEOUT_MS = 3_600_000;
@@ -27,7 +27,7 @@ const FAILED: TurnOutcome = { kind: 'failed', type: 'internal_error', message: '
 
 /** What HTTP cannot bring about: races, and workflows in any state. Postgres is real, Temporal is replaced by the test. */
 describe('turns in Postgres', () => {
-  const log = createLogger('silent', 'test');
+  const log = testLogger();
   let notifier: Notifier;
   let deps: TurnDeps;
   let projectId: string;
@@ -185,20 +185,26 @@ describe('turns in Postgres', () => {
       cancelled: string[];
       described: string[];
       terminated: string[];
+      /** Questions without an answer. */
+      unanswered: number;
     }
     let asked: Asked;
-    const away = (): Promise<never> =>
-      Promise.reject(
+    /** Turns for which Temporal does not answer. */
+    let unanswered = new Set<string>();
+    const away = (): Promise<never> => {
+      asked.unanswered += 1;
+      return Promise.reject(
         new ServiceError('Temporal is away', {
           cause: Object.assign(new Error('no connection'), { code: 14, details: '', metadata: {} }),
         }),
       );
+    };
     /** A round of the reconciler while every workflow is in that state, or Temporal away; returns what was asked of it. */
     const reconcile = async (
       state: WorkflowState | 'away',
       started: StartedActivity[] = [],
     ): Promise<Pick<Asked, 'started' | 'cancelled'>> => {
-      const all: Asked = { started: [], cancelled: [], described: [], terminated: [] };
+      const all: Asked = { started: [], cancelled: [], described: [], terminated: [], unanswered: 0 };
       asked = all;
       const deps: ReconcileDeps = {
         db,
@@ -209,7 +215,7 @@ describe('turns in Postgres', () => {
         workflows: {
           namespace: NAMESPACE,
           start: async ({ id }, { onlyNew } = {}) => {
-            if (state === 'away') return away();
+            if (state === 'away' || unanswered.has(id)) return away();
             return (onlyNew === true && state !== 'not found') || all.started.push(id) === 0 ? false : true;
           },
           signalAnswers: async () => undefined,
@@ -217,7 +223,7 @@ describe('turns in Postgres', () => {
           signalAsking: async () => undefined,
           cancel: async (id) => void all.cancelled.push(id),
           describe: async (id) => {
-            if (state === 'away') return away();
+            if (state === 'away' || unanswered.has(id)) return away();
             all.described.push(id);
             return { state, started };
           },
@@ -313,6 +319,32 @@ describe('turns in Postgres', () => {
       const turn = await stale(await queued());
       expect((await reconcile('away')).started).to.deep.equal([]);
       expect((await reconcile('not found')).started).to.deep.equal([turn.id]);
+    });
+
+    it('turns under the reconciler cost one log line and a few questions a round while Temporal is away, however many they are', async () => {
+      for (let n = 0; n < 20; n += 1) await stale(await queued());
+      const lines: Record<string, unknown>[] = [];
+      const stop = onLogLine((line) => lines.push(line));
+      await reconcile('away');
+      stop();
+      expect(asked.unanswered).to.equal(4);
+      expect(lines.map(({ message, turns, turn_id }) => ({ message, turns, turn_id }))).to.deep.equal([
+        {
+          message: 'Temporal did not answer for turns; the next round asks again',
+          turns: 20,
+          turn_id: undefined,
+        },
+      ]);
+      expect((await reconcile('not found')).started).to.have.length(20);
+    });
+
+    it('turns under the reconciler that Temporal does not answer for hold up no others', async () => {
+      const turns: string[] = [];
+      for (let n = 0; n < 12; n += 1) turns.push((await stale(await queued())).id);
+      unanswered = new Set(turns.slice(0, 3));
+      expect((await reconcile('not found')).started).to.have.members(turns.slice(3));
+      unanswered.clear();
+      expect((await reconcile('not found')).started).to.have.members(turns.slice(0, 3));
     });
 
     const TIMED_OUT = `SELECT data->'error'->>'type' AS value FROM events WHERE turn_id = $1 AND type = 'turn.failed'`;
