@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
+import type { DataSource, Logger } from 'typeorm';
 import { openDataSource } from './data-source.js';
 import { sqlState } from './transaction.js';
 import { appliedMigrations, refuseUnreleased } from './unreleased.js';
@@ -14,15 +14,19 @@ const RETRY_INTERVAL_MS = 1000;
 /**
  * Migrates the database at `databaseUrl`; returns the names of the migrations that ran. A migration that waits 2 s for
  * a lock gives up and retries after a second, so that the statements queued behind it can run.
+ * @param note is given what an operator should read meanwhile
  * @throws if it gets no lock within a minute and a half
  * @throws UnreleasedSchemaError before it changes anything
  */
-export async function migrate(databaseUrl: string): Promise<string[]> {
+export async function migrate(databaseUrl: string, note: (line: string) => void = writeToStderr): Promise<string[]> {
   const dataSource = await openDataSource(databaseUrl, 2, 'migrate', 'migration');
+  const failures = new FailureNotes();
+  dataSource.logger = failures;
+  const retry: Retry = (work) => retryOnLockTimeout(work, failures, note);
   const runner = dataSource.createQueryRunner();
   try {
-    await retryOnLockTimeout(() => runner.query('SELECT pg_advisory_lock($1)', [LOCK]));
-    return await runMigrations(dataSource);
+    await retry(() => runner.query('SELECT pg_advisory_lock($1)', [LOCK]));
+    return await runMigrations(dataSource, retry);
   } finally {
     await runner.query('SELECT pg_advisory_unlock($1)', [LOCK]).catch(ignored('the lock ends with the connection'));
     await runner.release();
@@ -31,21 +35,58 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 }
 
 /** Each migration commits separately, so a retry continues after the finished ones. */
-async function runMigrations(dataSource: DataSource): Promise<string[]> {
-  const before = await retryOnLockTimeout(() => appliedMigrations(dataSource));
-  await retryOnLockTimeout(() => refuseUnreleased(dataSource, before));
-  await retryOnLockTimeout(() => dataSource.runMigrations());
+async function runMigrations(dataSource: DataSource, retry: Retry): Promise<string[]> {
+  const before = await retry(() => appliedMigrations(dataSource));
+  await retry(() => refuseUnreleased(dataSource, before));
+  await retry(() => dataSource.runMigrations());
   const after = await appliedMigrations(dataSource);
   return after.map(({ name }) => name).filter((name) => !before.some((applied) => applied.name === name));
 }
 
-async function retryOnLockTimeout<T>(work: () => Promise<T>): Promise<T> {
+type Retry = <T>(work: () => Promise<T>) => Promise<T>;
+
+async function retryOnLockTimeout<T>(
+  work: () => Promise<T>,
+  failures: FailureNotes,
+  note: (line: string) => void,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      if (attempt === TRIES || sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      const failure = failures.take();
+      if (attempt === TRIES || sqlState(error) !== LOCK_NOT_AVAILABLE) {
+        if (failure !== null) note(failure);
+        throw error;
+      }
+      note(`A migration waits for a lock, tries again (${attempt} of ${TRIES - 1}). The service goes on meanwhile.`);
       await sleep(RETRY_INTERVAL_MS);
     }
   }
+}
+
+function writeToStderr(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Keeps what typeorm would print about a migration that failed: a failure that passes is none for an operator. */
+class FailureNotes implements Logger {
+  #failure: string | null = null;
+
+  /** The name and the failure of the migration that failed last; null without one. */
+  take(): string | null {
+    const failure = this.#failure;
+    this.#failure = null;
+    return failure;
+  }
+
+  logMigration(message: string): void {
+    this.#failure = / failed, error: /.test(message) ? message : null;
+  }
+
+  logQuery(): void {}
+  logQueryError(): void {}
+  logQuerySlow(): void {}
+  logSchemaBuild(): void {}
+  log(): void {}
 }

@@ -29,7 +29,7 @@ describe('migrations', () => {
     const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
     await client.query('BEGIN');
     await client.query('LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE');
-    const migrated = migrate(database.url);
+    const migrated = migrate(database.url, () => undefined);
     // Within the transaction that holds the lock, pg_locks still shows others that wait for it.
     const waiting = async (): Promise<boolean> => {
       const { rowCount } = await client.query(
@@ -42,6 +42,38 @@ describe('migrations', () => {
     await client.query('COMMIT');
     expect(await migrated).to.deep.equal([]);
     expect(rows).to.not.be.empty;
+  });
+
+  it('migrations that wait for a lock say that, and no failure; one that fails says its name', async () => {
+    const newest = 'AnswersOfResources1800000000022';
+    const forget = (): Promise<unknown> => client.query('DELETE FROM migrations WHERE name = $1', [newest]);
+    await forget();
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE idempotency_records IN ACCESS SHARE MODE');
+    const notes: string[] = [];
+    const printed: unknown[] = [];
+    const { log } = console;
+    console.log = (...line: unknown[]) => void printed.push(line);
+    try {
+      const migrated = migrate(database.url, (line) => notes.push(line));
+      await eventually('the migration has given up once', () => notes.length > 0);
+      await client.query('COMMIT');
+      expect(await migrated).to.deep.equal([newest]);
+      expect(notes[0]).to.equal('A migration waits for a lock, tries again (1 of 29). The service goes on meanwhile.');
+      expect(notes.join()).to.not.include('failed');
+
+      await forget();
+      await client.query('ALTER TABLE idempotency_records RENAME TO elsewhere');
+      notes.length = 0;
+      const failure = await migrate(database.url, (line) => notes.push(line)).catch((error: Error) => error.message);
+      expect(failure).to.match(/relation "idempotency_records" does not exist/);
+      expect(notes).to.deep.equal([
+        `Migration "${newest}" failed, error: relation "idempotency_records" does not exist`,
+      ]);
+      expect(printed).to.deep.equal([]);
+    } finally {
+      console.log = log;
+    }
   });
 
   it('migrations are waited for by the processes that need them', async () => {
