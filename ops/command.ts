@@ -39,8 +39,9 @@ export async function withDatabase<T>(
   databaseUrl: string,
   name: string,
   work: (db: DataSource) => Promise<T>,
+  connectTimeoutMs?: number,
 ): Promise<T> {
-  const db = await openDataSource(databaseUrl, 4, name);
+  const db = await openDataSource(databaseUrl, 4, name, 'service', connectTimeoutMs);
   try {
     return await work(db);
   } finally {

@@ -7,15 +7,14 @@ import { UnreleasedSchemaError } from '../../src/db/unreleased.js';
 import { temporalSettings } from '../../src/temporal/connection.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
-import { CheckError, type Check } from './check.js';
-import { withDatabase } from '../command.js';
-import { withSchema } from './database.js';
+import { CheckError, LIMITS_MS, type Check } from './check.js';
+import { withDoctorsDatabase, withSchema } from './database.js';
 
 const NOTIFY_MS = 3000;
 
 /** Checks of Postgres: reachable, migrated, LISTEN works, and the encryption keys open the stored secrets. */
 export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys }: Config): Check[] {
-  const withDb = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withDatabase(databaseUrl, 'doctor', work);
+  const withDb = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withDoctorsDatabase(databaseUrl, work);
   const withTables = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withSchema(databaseUrl, work);
   const reach = 'Check DATABASE_URL (host, port, user, password, database name) and that this host may connect.';
   return [
@@ -77,7 +76,7 @@ async function replication(db: DataSource): Promise<string> {
 /** Checks that a NOTIFY sent on the pool arrives on the LISTEN connection, which the live stream needs. */
 async function listens(listenUrl: string, db: DataSource): Promise<string> {
   const channel = `doctor_${randomUUID().replaceAll('-', '')}`;
-  const client = new ConnectingClient({ ...clientConfig(listenUrl), connectionTimeoutMillis: 5000 });
+  const client = new ConnectingClient({ ...clientConfig(listenUrl), connectionTimeoutMillis: LIMITS_MS[1] });
   await client.connect();
   try {
     await client.query(`LISTEN ${channel}`);

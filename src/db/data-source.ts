@@ -36,6 +36,8 @@ const MIGRATION_LIMITS = { statement_timeout: 0, lock_timeout: 2_000 };
  */
 const BACKGROUND_POOL_SIZE = 3;
 
+const CONNECT_TIMEOUT_MS = 5000;
+
 /** Opens the pool for background work. `role`: api or worker. */
 export function openBackgroundPool(databaseUrl: string, role: string): Promise<DataSource> {
   return openDataSource(databaseUrl, BACKGROUND_POOL_SIZE, `${role} background`);
@@ -46,6 +48,7 @@ export async function openDataSource(
   poolSize: number,
   name: string,
   purpose: 'service' | 'migration' = 'service',
+  connectTimeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<DataSource> {
   const limits = purpose === 'service' ? { ...SERVICE_LIMITS, ...SERVICE_PLANS } : MIGRATION_LIMITS;
   // Compiling a statement costs more than it saves: the service reads few rows at a time.
@@ -59,7 +62,7 @@ export async function openDataSource(
     migrationsTransactionMode: 'each',
     synchronize: false,
     poolSize,
-    connectTimeoutMS: 5000,
+    connectTimeoutMS: connectTimeoutMs,
     extra: {
       ...clientConfig(databaseUrl),
       Client: PreparedClient,

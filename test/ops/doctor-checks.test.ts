@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { CheckError, runCheck, type Check } from '../../ops/doctor/check.js';
+import { diagnose, formatFinding, formatFindings } from '../../ops/doctor/diagnose.js';
+
+const never = (): Promise<string> => new Promise(() => undefined);
+const fails = (error: Error) => (): Promise<string> => Promise.reject(error);
+const check = (run: Check['run']): Check => ({ part: 'postgres', remedy: 'Check the password.', run });
+/** A check whose tries go like this. */
+const tries = (...runs: Check['run'][]): { asked: () => number; check: Check } => {
+  let asked = 0;
+  return { asked: () => asked, check: check(() => runs[asked++]!()) };
+};
+const LIMITS = [5, 20] as const;
+
+describe('a check of doctor', () => {
+  it('a check of doctor that gets no answer in time is made once more, and its failure names no password', async () => {
+    const { asked, check: late } = tries(never, never);
+    const { ok, detail, remedy } = await runCheck(late, LIMITS);
+    expect([ok, asked()]).to.deep.equal([false, 2]);
+    expect(detail).to.equal('no answer within 0.005 s, and none within 0.02 s at a second try');
+    expect(remedy).to.match(
+      /^A time-out is no refusal\. Look at the load .+ If nothing is slow: Check the password\.$/,
+    );
+  });
+
+  it('a check of doctor that is slow passes at the second try, and says so', async () => {
+    const { check: slow } = tries(never, async () => 'Postgres 18');
+    const finding = await runCheck(slow, LIMITS);
+    expect(finding).to.deep.include({ ok: true, remedy: null });
+    expect(finding.detail).to.equal('Postgres 18 (slow: the first try had no answer within 0.005 s)');
+  });
+
+  it('a check of doctor takes the time-outs of sockets, statements, requests and Temporal for what they are', async () => {
+    const timeouts = [
+      Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT' }),
+      new Error('away', { cause: Object.assign(new Error('canceling statement'), { code: '57014' }) }),
+      new DOMException('late', 'TimeoutError'),
+      new Error('failed', { cause: Object.assign(new Error('deadline'), { code: 4 }) }),
+      new AggregateError([Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT' })]),
+    ];
+    for (const error of timeouts) {
+      const { asked, check: once } = tries(fails(error), async () => 'ok');
+      expect((await runCheck(once)).ok, error.message).to.equal(true);
+      expect(asked(), error.message).to.equal(2);
+    }
+  });
+
+  it('a check of doctor that is refused fails at once, with its own remedy', async () => {
+    const refused = Object.assign(new Error('password authentication failed'), { code: '28P01' });
+    const { asked, check: wrong } = tries(fails(refused));
+    expect(await runCheck(wrong)).to.include({ ok: false, remedy: 'Check the password.' });
+    expect(asked()).to.equal(1);
+    expect(await runCheck(check(fails(new CheckError('stale', 'Migrate.'))))).to.include({ remedy: 'Migrate.' });
+  });
+
+  it('the checks of doctor show each finding when it is known', async () => {
+    const shown: string[] = [];
+    const findings = await diagnose({ MAX_STEPS: 'many' }, (finding, width) =>
+      shown.push(formatFinding(finding, width)),
+    );
+    expect(shown).to.not.be.empty;
+    expect(formatFindings(findings).startsWith(shown.join(''))).to.equal(true);
+  });
+});
