@@ -3,6 +3,7 @@ import { makeTelemetryFilterString, Runtime, type LogEntry, type RuntimeOptions 
 import { freePort } from '../src/platform/free-port.js';
 import type { LogFields, Logger } from '../src/platform/logger.js';
 import { addMetricsSource } from '../src/platform/metrics.js';
+import { TURN_ENDED } from '../workflows/contract.js';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 type Level = (typeof LEVELS)[keyof typeof LEVELS];
@@ -14,8 +15,8 @@ const EXPECTED = new Set([
   'No Nexus services registered, not polling for Nexus tasks',
   'Worker state changed',
 ]);
-/** Failures by which an activity goes on in another attempt as planned. They are no fault of this worker. */
-const PLANNED_FAILURES = new Set(['HandedOver', 'ConcurrencyLimitReached']);
+/** Failures by which an activity goes on in another attempt, or ends with its turn, as planned. They are no fault of this worker. */
+const PLANNED_FAILURES = new Set(['HandedOver', 'ConcurrencyLimitReached', TURN_ENDED]);
 
 let installed: Promise<void> | undefined;
 

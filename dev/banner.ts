@@ -33,7 +33,9 @@ export async function banner({
     ...(config.console ? [`  Console      ${base}/console/#key=${demoKey}`] : []),
     `  API          ${base}`,
     `  Demo key     ${demoKey}`,
-    ...(temporal === null ? [] : [`  Temporal     ${temporal.address}`, `  Temporal UI  ${temporal.uiUrl}`]),
+    ...(temporal === null
+      ? []
+      : [`  Temporal     ${temporal.address} (run by ${temporal.cli})`, `  Temporal UI  ${temporal.uiUrl}`]),
     ...(postgresPort === null
       ? []
       : [

@@ -39,7 +39,7 @@ export async function start(env: NodeJS.ProcessEnv): Promise<number> {
   const shutdown = new Shutdown();
   let exitCode = 0;
   try {
-    const { welcome, failed } = await step('Starting', () => bringUp(env, shutdown));
+    const { welcome, failed } = await bringUp(env, shutdown);
     console.log(welcome);
     await Promise.race([shutdown.requested, failed]);
   } catch (error) {
@@ -117,8 +117,8 @@ async function bringUp(
     embedded.temporal = { address, uiUrl, cli: await temporalCli() };
   };
   await Promise.all([
-    env.DATABASE_URL ? undefined : bringUpPostgres(),
-    env.TEMPORAL_ADDRESS ? undefined : bringUpTemporal(),
+    env.DATABASE_URL ? undefined : step('Starting Postgres', bringUpPostgres),
+    env.TEMPORAL_ADDRESS ? undefined : step(`Starting Temporal (${await temporalCli()})`, bringUpTemporal),
   ]);
 
   const usesLocalModel = !env.ANTHROPIC_API_KEY && !env.MODELS_FILE;
@@ -132,18 +132,20 @@ async function bringUp(
   }
 
   const config = await loadSettings(settings);
-  const sandboxProblem = env.SANDBOX_PROVIDER ? null : await findSandboxProblem(config);
+  const sandboxProblem = env.SANDBOX_PROVIDER ? null : await step('Trying a sandbox', () => findSandboxProblem(config));
   if (!env.SANDBOX_PROVIDER && sandboxProblem === null) {
     config.sandboxProvider = 'bubblewrap';
     settings.SANDBOX_PROVIDER = 'bubblewrap';
   }
   for (const sentence of misspeltSettings(env)) console.warn(sentence);
-  await migrate(config.databaseUrl);
+  await step('Bringing the database up to date', () => migrate(config.databaseUrl));
   const demoKey = await keepDemoKey(config.databaseUrl, dataDir);
-  const service = await shutdown.bringUp(
-    'The service',
-    () => startService(dataDir, settings, () => answers(`${apiAddress(config)}/healthz`, shutdown)),
-    stopService,
+  const service = await step('Starting the API and the worker', () =>
+    shutdown.bringUp(
+      'The service',
+      () => startService(dataDir, settings, () => answers(`${apiAddress(config)}/healthz`, shutdown)),
+      stopService,
+    ),
   );
   supervise('The service', service);
   const welcome = await banner({ ...embedded, config, demoKey, usesLocalModel, dataDir, sandboxProblem });

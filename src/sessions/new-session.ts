@@ -17,7 +17,7 @@ import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } fro
 export const newMetadataSchema = {
   type: 'object',
   description:
-    'Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: leave personal data out.',
+    'Your own pairs of texts. The list of sessions can be filtered by them, and usage grouped. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: put in ids of yours, such as a customer’s number, and no names or addresses.',
   maxProperties: MAX_METADATA_PAIRS,
   propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },
   additionalProperties: { type: 'string', maxLength: MAX_METADATA_VALUE_LENGTH },

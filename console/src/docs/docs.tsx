@@ -7,7 +7,7 @@ import { useTheme } from '../shell/theme.js';
 import { ThemeChoice } from '../shell/theme-choice.js';
 import { entriesOf, type PlacedOperation, type OpenApi } from './document.js';
 import { GuideView } from './guide-view.js';
-import { GUIDES } from './guides.js';
+import { GUIDES } from './guide-list.js';
 import { OperationView } from './operation-view.js';
 
 /** The reference of the API, from its OpenAPI document, and the guides. */

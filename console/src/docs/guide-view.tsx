@@ -2,7 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { Markdown } from '../markdown/markdown.js';
 import { Empty } from '../parts/empty.js';
 import { ErrorNote } from '../parts/error-note.js';
-import { GUIDES, loadGuide } from './guides.js';
+import { GUIDES } from './guide-list.js';
+import { loadGuide } from './guides.js';
 
 /** A page of docs/. Links to other guides stay here; those to other pages of the repository are not served. */
 export function GuideView({ name }: { name: string }) {
