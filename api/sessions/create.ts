@@ -12,6 +12,14 @@ import { presentSession, sessionExample, sessionSchema } from './present.js';
 /** 64 tools with schemas of 1,500 values each. */
 const MAX_SESSION_VALUES = 100_000;
 
+/** What the example of the request makes: the rest are the defaults. */
+const newSessionExample = {
+  ...sessionExample,
+  ...newSessionBody.examples[0],
+  ...{ status: 'IDLE', preview: null, last_turn_id: null, turn_count: 0, updated_at: sessionExample.created_at },
+  ...{ fallback_model_ids: [], budget: null, cost: { amount: '0', currency: 'USD' } },
+};
+
 export const createSession = operation<NewSessionBody>({
   id: 'createSession',
   summary: 'Create a session',
@@ -23,7 +31,7 @@ export const createSession = operation<NewSessionBody>({
     status: 201,
     description: 'The session, IDLE.',
     schema: sessionSchema,
-    example: { ...sessionExample, status: 'IDLE', preview: null, last_turn_id: null },
+    example: newSessionExample,
   },
   errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool', 'workspace_unavailable'],
   check: ({ caller, body }) => checkNewSession(caller, body),

@@ -21,7 +21,7 @@ const body = {
   properties: {
     metadata: {
       description:
-        'JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: leave personal data out.',
+        'JSON Merge Patch (RFC 7396): a value sets its key, null deletes it, absent keys stay. Usage keeps a copy of them for 90 days (USAGE_METADATA_DAYS), also of a deleted session: put in ids of yours, such as a customer’s number, and no names or addresses.',
       type: 'object',
       maxProperties: MAX_METADATA_PATCH_KEYS,
       propertyNames: { minLength: 1, maxLength: MAX_METADATA_KEY_LENGTH },

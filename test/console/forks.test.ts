@@ -55,6 +55,26 @@ describe('forks in the console', function () {
     expect(await messages(page)).to.deep.equal(['First question', 'Second question']);
   });
 
+  it('forks in the console are marked in the list, where a long title takes the room and leaves the tags', async () => {
+    const title =
+      'A title of many words that says what this session is about, and then goes on for longer than any column';
+    const origin = await system.session({ metadata: { title, customer: '4711' } });
+    await system.insist('POST', `/v1/sessions/${origin}/fork`, { metadata: { title, customer: '4711' } });
+    const page = await browser.open('/sessions', { viewport: DESKTOP });
+    const rows = page.getByRole('row').filter({ hasText: 'A title of many words' });
+    await rows.nth(1).waitFor();
+    expect(await rows.getByText('fork', { exact: true }).count()).to.equal(1);
+    for (const row of await rows.all()) {
+      const [cell, link, tag] = await Promise.all(
+        [row.locator('.title-line'), row.locator('.row-link'), row.getByRole('button')].map((one) => one.boundingBox()),
+      );
+      expect(link!.width / cell!.width).to.be.greaterThan(0.5);
+      expect(tag!.x + tag!.width, 'the tag is in sight').to.be.at.most(cell!.x + cell!.width + 1);
+      expect(Math.abs(tag!.y - link!.y)).to.be.lessThan(12);
+    }
+    await inspectSizes(page, 'list-with-fork');
+  });
+
   it('forks in the console ask again with another model', async () => {
     const { page, sessionId } = await openTold();
     await turnOf(page, 'First question').getByRole('button', { name: 'Ask again' }).click();

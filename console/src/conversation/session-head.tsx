@@ -1,9 +1,10 @@
 import type { Session } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
+import { useLoad } from '../client/use-load.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyText } from '../parts/copy-text.js';
 import { Icon } from '../parts/icon.js';
-import { exactMoney, formatMoney } from '../parts/format.js';
+import { countOf, exactMoney, formatMoney } from '../parts/format.js';
 import { PageHead } from '../parts/page-head.js';
 import { SessionStatus } from '../parts/status.js';
 import { navigate } from '../route.js';
@@ -28,6 +29,8 @@ interface Props {
 export function SessionHead({ sessionId, session, turns, back, onBudget }: Props) {
   const client = useClient();
   const { select } = useInspect();
+  const { value: models } = useLoad((signal) => Array.fromAsync(client.eachModel({}, { signal })), [client]);
+  const canThink = models?.some(({ id, supports_thinking: can }) => id === session?.model_id && can) ?? false;
   const remove = async (): Promise<void> => {
     await client.deleteSession(sessionId);
     navigate(back);
@@ -73,12 +76,8 @@ export function SessionHead({ sessionId, session, turns, back, onBudget }: Props
             )}
             {session.cost !== null && <span title={exactMoney(session.cost)}>{formatMoney(session.cost)} so far</span>}
             {session.budget !== null && <span>{budgetText(session.budget, session.cost)}</span>}
-            {session.thinking_enabled && <span>thinking on</span>}
-            {session.mcp_servers.length > 0 && (
-              <span>
-                {session.mcp_servers.length} MCP server{session.mcp_servers.length > 1 && 's'}
-              </span>
-            )}
+            {session.thinking_enabled && canThink && <span>thinking on</span>}
+            {session.mcp_servers.length > 0 && <span>{countOf(session.mcp_servers.length, 'MCP server')}</span>}
           </>
         )}
       </div>

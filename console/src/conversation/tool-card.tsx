@@ -24,7 +24,11 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
           <span class="tool-name">{formatToolName(use.name)}</span>
           <span class="tool-state">{state}</span>
           {progress !== null && result === null && <span class="hint">{progress.message ?? progress.status}</span>}
-          {result !== null && <span class="hint">{formatDuration(durationOf(call))}</span>}
+          {result !== null && (
+            <span class="hint" title="From the request for it to its stored result. The timeline shows the call alone">
+              {formatDuration(durationOf(call))}
+            </span>
+          )}
           {exitCode !== null && exitCode !== 0 && <span class="hint">exit code {exitCode}</span>}
         </summary>
         <ToolInput use={use} />

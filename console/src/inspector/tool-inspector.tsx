@@ -59,7 +59,7 @@ function Timing({ call: { use, confirmation, result } }: { call: ToolCall }) {
             : `${confirmation.result === 'allow' ? 'Allowed' : 'Denied'} after ${formatDuration(from - Date.parse(use.created_at))}${confirmation.actor === null ? '' : ` by ${confirmation.actor}`}`,
         ],
         ['Ended', result === null ? null : formatDateTime(result.created_at)],
-        ['Took', result === null ? null : formatDuration(Date.parse(result.created_at) - from)],
+        ['Took, with storing', result === null ? null : formatDuration(Date.parse(result.created_at) - from)],
         ['Call', <CopyText text={use.tool_use_id} label="id of the call" />],
       ]}
     />

@@ -16,6 +16,7 @@ import { Authorization } from './authorization.js';
 import { CalledAs } from './called-as.js';
 import { PinnedTools } from './pinned-tools.js';
 import { ServerTools } from './server-tools.js';
+import { countOf } from '../parts/format.js';
 
 export function McpServerView({ id }: { id: string }) {
   const client = useClient();
@@ -24,7 +25,7 @@ export function McpServerView({ id }: { id: string }) {
   const probing = useAction(async () => {
     const probed = await client.probeMcpServer(id);
     replace(probed);
-    announce(`The server has ${probed.tools.length} tools`);
+    announce(`The server has ${countOf(probed.tools.length, 'tool')}`);
   });
   const remove = async (): Promise<void> => {
     await client.deleteMcpServer(id);

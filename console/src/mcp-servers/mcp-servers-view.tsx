@@ -5,6 +5,7 @@ import { Empty } from '../parts/empty.js';
 import { LinkRow, ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { ServerStatus } from '../parts/status.js';
+import { countOf } from '../parts/format.js';
 
 export function McpServersView() {
   const client = useClient();
@@ -37,7 +38,8 @@ function ServerRow({ server }: { server: McpServer }) {
     <LinkRow href={`#/mcp-servers/${id}`} title={name}>
       <ServerStatus server={server} />
       <span class="hint">
-        {url} · {allowed === null ? `${tools.length} tools` : `${allowed.length} of ${tools.length} tools`}
+        {url} ·{' '}
+        {allowed === null ? countOf(tools.length, 'tool') : `${allowed.length} of ${countOf(tools.length, 'tool')}`}
       </span>
     </LinkRow>
   );

@@ -6,6 +6,11 @@ export function formatNumber(value: number): string {
   return NUMBER.format(value);
 }
 
+/** `1 tool`, `2 tools`. */
+export function countOf(count: number, noun: string): string {
+  return `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 const SIGNS: Record<string, string> = { USD: '$', EUR: '€', GBP: '£', JPY: '¥' };
 
 /** For reading: cents, and two digits of what is less than a cent. `exactMoney` has every digit. */

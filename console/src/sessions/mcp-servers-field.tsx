@@ -5,6 +5,7 @@ import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Checkbox } from '../parts/fields.js';
 import { ASK_NOTHING, type AskingByServer, allowedToolNames, type Asking } from './session-tools.js';
+import { countOf } from '../parts/format.js';
 
 interface Props {
   selected: string[];
@@ -28,7 +29,11 @@ export function McpServersField({ selected, asking, onSelect, onAsking }: Props)
         </p>
       )}
       <CheckList
-        options={servers.map(({ id, name, tools }) => ({ value: id, label: name, hint: `${tools.length} tools` }))}
+        options={servers.map(({ id, name, tools }) => ({
+          value: id,
+          label: name,
+          hint: countOf(tools.length, 'tool'),
+        }))}
         selected={selected}
         onChange={onSelect}
       />

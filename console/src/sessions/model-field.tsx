@@ -33,8 +33,10 @@ export function ModelField({ modelId, thinking, onModel, onThinking }: Props) {
       />
       <Checkbox
         label="Thinking"
-        hint="shows the model’s reasoning beside its answers"
-        checked={thinking}
+        hint={
+          chosen?.supports_thinking === false ? 'this model cannot' : 'shows the model’s reasoning beside its answers'
+        }
+        checked={thinking && chosen?.supports_thinking !== false}
         disabled={chosen?.supports_thinking === false}
         onChange={onThinking}
       />

@@ -135,7 +135,7 @@ const MAX_TAGS = 3;
 
 const Row = memo(
   function Row({ session, index, isChosen, search, onMetadata }: RowProps) {
-    const { id, metadata, preview, model_id, cost, queue, turn_count, waiting_since } = session;
+    const { id, metadata, preview, model_id, cost, queue, turn_count, waiting_since, forked_from } = session;
     const { title, ...others } = metadata;
     const tags = Object.entries(others);
     return (
@@ -148,6 +148,11 @@ const Row = memo(
             <a class="row-link" href={`#/sessions/${id}${search}`}>
               {titleOf(session)}
             </a>
+            {forked_from !== null && (
+              <span class="tag" title={`A copy of ${forked_from.session_id}`}>
+                <Icon name="fork" size={12} /> fork
+              </span>
+            )}
             {queue.length > 0 && (
               <span class="tag">
                 <Icon name="clock" size={12} /> {queue.length} {queue.state === 'held' ? 'held' : 'queued'}

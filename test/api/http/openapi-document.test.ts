@@ -5,8 +5,10 @@ import { readFile } from 'node:fs/promises';
 import { Components } from '../../../api/http/openapi/components.js';
 import { openApiDocument } from '../../../api/http/openapi/openapi.js';
 import { routes } from '../../../api/routes.js';
+import { createSession } from '../../../api/sessions/create.js';
 import { formatDocument, STORED_DOCUMENT } from '../../../dev/scripts/openapi-document.js';
 import { orNull, shownAs } from '../../../src/platform/object-schema.js';
+import { newSessionBody } from '../../../src/sessions/new-session.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a schema has many forms
 type Schema = Record<string, any>;
@@ -202,5 +204,17 @@ describe('the OpenAPI document', () => {
     const components = new Components();
     components.ofResponse({ $id: 'Thing', type: 'string' });
     expect(() => components.ofResponse({ $id: 'Thing', type: 'boolean' })).to.throw('two schemas are named Thing');
+  });
+
+  it('the OpenAPI document shows as the answer to its example of a new session the session that this request makes', () => {
+    const { body, success } = createSession as unknown as {
+      body: { properties: Record<string, { default?: unknown }> };
+      success: { example?: unknown };
+    };
+    const request = newSessionBody.examples[0] as Record<string, unknown>;
+    const answer = success.example as Record<string, unknown>;
+    for (const [name, field] of Object.entries(body.properties)) {
+      expect(answer[name], name).to.deep.equal(name in request ? request[name] : field.default);
+    }
   });
 });
