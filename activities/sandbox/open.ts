@@ -9,7 +9,7 @@ import { EMPTY_MANIFEST } from '../../src/workspaces/manifest.js';
 import { PackReader } from '../../src/workspaces/packs.js';
 import type { SandboxProblem, SandboxProvider } from '../../src/workspaces/sandbox.js';
 import { BubblewrapProvider } from './bubblewrap/provider.js';
-import { accessOfPod } from './kubernetes/claims.js';
+import { accessOfPod } from './kubernetes/cluster-api.js';
 import { KubernetesProvider } from './kubernetes/provider.js';
 
 const CHECK_INTERVAL_MS = 60_000;
@@ -68,7 +68,10 @@ export async function findSandboxProblem(config: Config): Promise<SandboxProblem
     const problem = await provider.check();
     if (problem !== null) return problem;
     const signal = AbortSignal.timeout(TRIAL_TIMEOUT_MS);
-    const sandbox = await provider.open({ sessionId: session, base: EMPTY_MANIFEST, mounts: [] }, signal);
+    const sandbox = await provider.open(
+      { sessionId: session, projectId: 'check', base: EMPTY_MANIFEST, mounts: [] },
+      signal,
+    );
     const io = { cwd: '/', stdin: null, timeoutMs: TRIAL_TIMEOUT_MS, onOutput: () => undefined, signal };
     const { code } = await sandbox.run(['bash', '-c', 'exit 7'], io);
     await sandbox.close(null);

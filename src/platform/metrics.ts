@@ -146,7 +146,7 @@ export const workspaceReruns = counter(
 );
 export const workspaceCallsWaiting = gauge(
   'workspace_calls_waiting',
-  'Calls in workspaces that wait in this process, because SANDBOX_MAX_COMMANDS run',
+  'Calls in workspaces that wait in this process: SANDBOX_MAX_COMMANDS run, or the quota of pods has no room',
 );
 export const workspaceCacheBytes = gauge(
   'workspace_cache_bytes',

@@ -29,6 +29,8 @@ export interface SandboxProblem {
 
 export interface SandboxAt {
   sessionId: string;
+  /** Whose share of the sandboxes it takes. */
+  projectId: string;
   base: Manifest;
   mounts: Mount[];
 }

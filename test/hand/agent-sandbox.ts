@@ -1,7 +1,7 @@
 /** The provider of Kubernetes on a real API server, which `npm run check -- manifests` starts; the test plays controller and pods. */
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { ClusterAccess } from '../../activities/sandbox/kubernetes/claims.js';
+import type { ClusterAccess } from '../../activities/sandbox/kubernetes/cluster-api.js';
 import { EMPTY_MANIFEST } from '../../src/workspaces/manifest.js';
 import { SandboxFailedError } from '../../src/workspaces/sandbox.js';
 import { describeProvider } from '../activities/sandbox/provider-table.js';
@@ -56,7 +56,7 @@ describe('the worker’s account on a real API server', () => {
   it('the worker’s account gets an error of the sandbox while no controller binds', async () => {
     cluster.controller.isAway = true;
     const opened = cluster.provider.open(
-      { sessionId: 'ses_away', base: EMPTY_MANIFEST, mounts: [] },
+      { sessionId: 'ses_away', projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] },
       AbortSignal.timeout(20_000),
     );
     expect(await opened.catch((error: unknown) => error)).to.be.instanceOf(SandboxFailedError);

@@ -16,7 +16,10 @@ const { signal } = new AbortController();
 async function keepRunning(session: number): Promise<never> {
   const command = `: ${mark}; trap "" TERM INT HUP; (setsid nohup sleep ${mark} >/dev/null 2>&1 &); sleep 0.0$((RANDOM % 9))`;
   for (;;) {
-    const sandbox = await provider.open({ sessionId: `ses_${session}`, base: EMPTY_MANIFEST, mounts: [] }, signal);
+    const sandbox = await provider.open(
+      { sessionId: `ses_${session}`, projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] },
+      signal,
+    );
     const io = { cwd: '/workspace', stdin: null, timeoutMs: 60_000, onOutput: () => undefined, signal };
     await sandbox.run(['bash', '-c', command], io);
     await sandbox.close(null);

@@ -81,6 +81,7 @@ export class TestWorkspace {
   constructor(
     private readonly sandbox: Pick<TestSandbox, 'provider' | 'test'>,
     private readonly sessionId: string,
+    private readonly projectId = 'prj_a',
   ) {}
 
   /** Runs a command on the newest version and stores what it changed. */
@@ -88,7 +89,10 @@ export class TestWorkspace {
     const { provider, test } = this.sandbox;
     const { mounts = [], ...io } = options;
     const { signal } = new AbortController();
-    const opened = await provider.open({ sessionId: this.sessionId, base: this.manifest, mounts }, signal);
+    const opened = await provider.open(
+      { sessionId: this.sessionId, projectId: this.projectId, base: this.manifest, mounts },
+      signal,
+    );
     const result = await runIn(opened, command, { signal, ...io }).catch(async (error: unknown) => {
       await opened.close(null);
       throw error;
@@ -137,7 +141,7 @@ export function useSandbox(make: NewProvider = (test) => newProvider({}, test)):
         const { base = EMPTY_MANIFEST, mounts = [], ...more } = options;
         const { signal = new AbortController().signal } = more;
         count += 1;
-        const sandbox = await provider.open({ sessionId: `ses_${count}`, base, mounts }, signal);
+        const sandbox = await provider.open({ sessionId: `ses_${count}`, projectId: 'prj_a', base, mounts }, signal);
         try {
           return await runIn(sandbox, command, { ...more, signal });
         } finally {

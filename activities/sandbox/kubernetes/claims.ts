@@ -1,16 +1,24 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, fetch, type Dispatcher } from 'undici';
+import { ulid } from 'ulid';
+import { ignored } from '../../../src/platform/ignored.js';
 import { withCause } from '../../../src/platform/with-cause.js';
 import { SandboxFailedError } from '../../../src/workspaces/sandbox.js';
 import type { Pod } from './channel.js';
+import { ClaimRoom, type ClaimStore, type HeldClaim } from './claim-room.js';
+import { ClusterApi, ClusterError, unlessStatus, type ClusterAccess } from './cluster-api.js';
 
-const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const GROUP = 'extensions.agents.x-k8s.io';
 const VERSION = 'v1beta1';
 /** Marks what this service has made in a namespace that it may share. */
 const OWNER = { 'app.kubernetes.io/managed-by': 'agent-session-service' };
-const REQUEST_TIMEOUT_MS = 10_000;
+/** Label: the project whose session has the claim. */
+const PROJECT = 'agent-session-service/project';
+/** Annotation while a sandbox is open in the claim's pod; it names the sandbox. */
+const USED_BY = 'agent-session-service/used-by';
+const USED_BY_PATH = `/metadata/annotations/${USED_BY.replace('/', '~1')}`;
+/** What a ResourceQuota counts. */
+const COUNT = `count/sandboxclaims.${GROUP}`;
+const QUOTA_INTERVAL_MS = 60_000;
 const MIN_POLL_MS = 50;
 const MAX_POLL_MS = 1000;
 /** How long a claim that was ready before may be without a pod: then another one is made. */
@@ -18,35 +26,6 @@ const LOST_TIMEOUT_MS = 5000;
 /** The controller deletes a claim at its time; a worker deletes it so much later, if the controller could not. */
 const OVERDUE_MS = 120_000;
 const MAX_LISTED = 500;
-
-/** How to reach the API server of a cluster. */
-export interface ClusterAccess {
-  url: string;
-  /** PEM of the authority that signs the server's certificate; null for plain HTTP. */
-  ca: string | null;
-  token(): Promise<string>;
-}
-
-/** With the service account of the pod that this process runs in; null if it runs in none. */
-export async function accessOfPod(env: NodeJS.ProcessEnv): Promise<ClusterAccess | null> {
-  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443' } = env;
-  const ca = await readFile(`${ACCOUNT}/ca.crt`, 'utf8').catch(() => null);
-  if (host === undefined || ca === null) return null;
-  const address = host.includes(':') ? `[${host}]` : host;
-  // The kubelet writes a new token each hour.
-  return { url: `https://${address}:${port}`, ca, token: () => readFile(`${ACCOUNT}/token`, 'utf8') };
-}
-
-/** The API server has answered with an error. */
-export class ClusterError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-  ) {
-    super(message);
-    this.name = 'ClusterError';
-  }
-}
 
 interface Condition {
   type: string;
@@ -56,9 +35,26 @@ interface Condition {
 }
 
 interface Claim {
-  metadata: { name: string; uid: string; creationTimestamp: string; deletionTimestamp?: string };
+  metadata: {
+    name: string;
+    uid: string;
+    resourceVersion: string;
+    creationTimestamp: string;
+    deletionTimestamp?: string;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+  };
   spec: { lifecycle?: { shutdownTime?: string } };
   status?: { conditions?: Condition[]; sandbox?: { name?: string; podIPs?: string[] } };
+}
+
+interface ClaimPage {
+  metadata?: { continue?: string };
+  items: Claim[];
+}
+
+interface ResourceQuota {
+  spec?: { hard?: Record<string, string> };
 }
 
 interface ClaimSettings {
@@ -67,36 +63,60 @@ interface ClaimSettings {
   sandboxIdleSeconds: number;
 }
 
+/** A session's claim, for one sandbox. */
+export interface Hold {
+  pod: Pod;
+  /** Of the claim. */
+  uid: string;
+  /** Names the sandbox. */
+  use: string;
+}
+
+/** Whose claim it is. */
+export interface ClaimOwner {
+  sessionId: string;
+  projectId: string;
+}
+
 /** The claims of a namespace: one for each session that runs commands, which the controller of agent-sandbox binds to a pod. */
 export class Claims {
-  readonly #dispatcher: Dispatcher;
+  readonly #api: ClusterApi;
   readonly #path: string;
+  readonly #room = new ClaimRoom();
+  #quota: { limit: number | null; until: number } | null = null;
 
   constructor(
-    private readonly access: ClusterAccess,
+    access: ClusterAccess,
     private readonly settings: ClaimSettings,
   ) {
-    this.#dispatcher = new Agent({ connect: access.ca === null ? {} : { ca: access.ca }, connections: 32 });
+    this.#api = new ClusterApi(access);
     this.#path = `/apis/${GROUP}/${VERSION}/namespaces/${settings.sandboxNamespace}`;
   }
 
-  /** Asks for what every call needs, and makes nothing. @throws ClusterError, TypeError if the server cannot be reached */
-  async check(): Promise<void> {
-    await this.#request('GET', `/sandboxwarmpools/${this.settings.sandboxWarmPool}`);
-    await this.#request('POST', '/sandboxclaims?dryRun=All', this.#claim('workspace-check'));
+  /**
+   * Asks for what every call needs, and makes nothing. A quota that is used up is no fault: calls wait then.
+   * @throws ClusterError, TypeError if the server cannot be reached
+   */
+  async check(): Promise<{ isFull: boolean; hasQuota: boolean }> {
+    await this.#api.get(`${this.#path}/sandboxwarmpools/${this.settings.sandboxWarmPool}`);
+    const claim = this.#claim({ sessionId: 'check', projectId: 'check' });
+    const isFull = (await unlessFull(this.#api.post(`${this.#path}/sandboxclaims?dryRun=All`, claim))) === 'full';
+    return { isFull, hasQuota: (await this.#quotaOfNamespace()) !== null };
   }
 
   /**
-   * The pod of a session, which stays for the idle time from now on. Makes a claim if there is none.
+   * The pod of a session for one sandbox, which stays for the idle time from now on. Makes a claim if there is none, and waits if the
+   * quota has no room for it.
    * @param bindTimeoutMs how long a new claim may wait for its pod
    * @throws SandboxFailedError if no pod is bound in time or the cluster refuses; the signal's reason
    */
-  async hold(sessionId: string, bindTimeoutMs: number, signal: AbortSignal): Promise<{ pod: Pod; uid: string }> {
-    const name = claimName(sessionId);
+  async hold(owner: ClaimOwner, bindTimeoutMs: number, signal: AbortSignal): Promise<Hold> {
+    const name = claimName(owner.sessionId);
+    const use = ulid();
     try {
       for (;;) {
-        const known = await this.#renew(name);
-        const claim = known ?? (await this.#create(name));
+        const known = await this.#take(owner, use);
+        const claim = known ?? (await this.#room.make(owner.projectId, this.#storeFor(owner, use), signal));
         // Another worker has made it meanwhile, or it is being deleted.
         if (claim === null) {
           await sleep(MIN_POLL_MS, undefined, { signal });
@@ -106,11 +126,12 @@ export class Claims {
         const age = known === null ? 0 : Date.now() - Date.parse(known.metadata.creationTimestamp);
         const { pod, why } = await this.#bound(claim, Math.max(bindTimeoutMs - age, LOST_TIMEOUT_MS), signal);
         const { uid } = claim.metadata;
-        if (pod !== null) return { pod, uid };
-        await this.#delete(name, uid);
+        if (pod !== null) return { pod, uid, use };
+        await this.#delete(name, { uid });
         if (known === null) throw new UnboundError(`a claim got no pod in ${bindTimeoutMs / 1000} s: ${why}`);
       }
     } catch (error) {
+      this.rest(owner.sessionId, use).catch(ignored('a claim that is not renewed counts as idle'));
       signal.throwIfAborted();
       if (error instanceof SandboxFailedError) throw error;
       throw new SandboxFailedError(`a claim for a sandbox failed: ${withCause(error)}`, { cause: error });
@@ -119,7 +140,19 @@ export class Claims {
 
   /** Keeps a session's pod for the idle time from now on. @throws ClusterError */
   async renew(sessionId: string): Promise<void> {
-    await this.#renew(claimName(sessionId));
+    const patch = { merge: { spec: { lifecycle: this.#lifecycle() } } };
+    await unlessStatus([404], this.#api.patch(this.#pathOf(claimName(sessionId)), patch));
+  }
+
+  /** The sandbox has ended: the pod stays for the idle time from now on, or until another session needs its room. @throws ClusterError */
+  async rest(sessionId: string, use: string): Promise<void> {
+    const operations = [
+      // A newer sandbox may have the claim.
+      { op: 'test', path: USED_BY_PATH, value: use },
+      { op: 'remove', path: USED_BY_PATH },
+      { op: 'add', path: '/spec/lifecycle', value: this.#lifecycle() },
+    ];
+    await unlessStatus([404, 422], this.#api.patch(this.#pathOf(claimName(sessionId)), { operations }));
   }
 
   /**
@@ -128,31 +161,28 @@ export class Claims {
    * @throws ClusterError
    */
   async release(sessionId: string, uid: string | null): Promise<void> {
-    await this.#delete(claimName(sessionId), uid);
+    await this.#delete(claimName(sessionId), uid === null ? null : { uid });
   }
 
   /** Deletes claims whose time has passed long ago. @throws ClusterError */
   async removeOverdue(): Promise<number> {
-    const selector = encodeURIComponent(Object.entries(OWNER).map((pair) => pair.join('=')).join()); // oxfmt-ignore
-    const { items } = await this.#request<{ items: Claim[] }>(
-      'GET',
-      `/sandboxclaims?labelSelector=${selector}&limit=${MAX_LISTED}`,
+    const overdue = (await this.#list(null)).filter(
+      ({ spec }) => Date.parse(spec.lifecycle?.shutdownTime ?? '') < Date.now() - OVERDUE_MS,
     );
-    const overdue = items.filter(({ metadata, spec }) => {
-      const time = Date.parse(spec.lifecycle?.shutdownTime ?? '');
-      return metadata.deletionTimestamp === undefined && time < Date.now() - OVERDUE_MS;
-    });
-    for (const { metadata } of overdue) await this.#delete(metadata.name, metadata.uid);
+    for (const { metadata } of overdue) await this.#delete(metadata.name, { uid: metadata.uid });
     return overdue.length;
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher.close();
+    await this.#api.close();
   }
 
-  #claim(name: string): object {
+  #claim({ sessionId, projectId }: ClaimOwner, use?: string): object {
+    const labels = { ...OWNER, [PROJECT]: projectId };
+    const annotations = use === undefined ? {} : { [USED_BY]: use };
     return {
-      ...{ apiVersion: `${GROUP}/${VERSION}`, kind: 'SandboxClaim', metadata: { name, labels: OWNER } },
+      ...{ apiVersion: `${GROUP}/${VERSION}`, kind: 'SandboxClaim' },
+      metadata: { name: claimName(sessionId), labels, annotations },
       spec: { warmPoolRef: { name: this.settings.sandboxWarmPool }, lifecycle: this.#lifecycle() },
     };
   }
@@ -163,31 +193,75 @@ export class Claims {
     return { shutdownTime: time.replace(/\.\d+/, ''), shutdownPolicy: 'Delete' };
   }
 
-  /** Null if there is no such claim, or no longer. */
-  async #renew(name: string): Promise<Claim | null> {
-    const patched = await this.#unless404(() =>
-      this.#request<Claim>('PATCH', `/sandboxclaims/${name}`, { spec: { lifecycle: this.#lifecycle() } }),
-    );
-    return patched?.metadata.deletionTimestamp === undefined ? patched : null;
+  #pathOf(name: string): string {
+    return `${this.#path}/sandboxclaims/${name}`;
   }
 
-  async #create(name: string): Promise<Claim | null> {
-    try {
-      return await this.#request<Claim>('POST', '/sandboxclaims', this.#claim(name));
-    } catch (error) {
-      if (error instanceof ClusterError && error.status === 409) return null;
-      throw error;
-    }
+  /** Takes the session's claim for a sandbox. Null if there is no such claim, or no longer. */
+  async #take({ sessionId, projectId }: ClaimOwner, use: string): Promise<Claim | null> {
+    const merge = {
+      metadata: { labels: { [PROJECT]: projectId }, annotations: { [USED_BY]: use } },
+      spec: { lifecycle: this.#lifecycle() },
+    };
+    const taken = await unlessStatus([404], this.#api.patch<Claim>(this.#pathOf(claimName(sessionId)), { merge }));
+    return taken?.metadata.deletionTimestamp === undefined ? taken : null;
   }
 
-  async #delete(name: string, uid: string | null): Promise<void> {
-    const options = { propagationPolicy: 'Background', ...(uid === null ? {} : { preconditions: { uid } }) };
-    try {
-      await this.#unless404(() => this.#request('DELETE', `/sandboxclaims/${name}`, options));
-    } catch (error) {
-      // Another one has the name by now.
-      if (!(error instanceof ClusterError && error.status === 409)) throw error;
+  #storeFor(owner: ClaimOwner, use: string): ClaimStore<Claim> {
+    return {
+      quota: () => this.#quotaOfNamespace(),
+      list: async (projectId) => (await this.#list(projectId)).map((claim) => this.#held(claim)),
+      create: () =>
+        unlessFull(unlessStatus([409], this.#api.post<Claim>(`${this.#path}/sandboxclaims`, this.#claim(owner, use)))),
+      giveBack: ({ name, resourceVersion }) => this.#delete(name, { resourceVersion }),
+      delete: async ({ metadata: { name, uid } }) => void (await this.#delete(name, { uid })),
+    };
+  }
+
+  async #quotaOfNamespace(): Promise<number | null> {
+    if (this.#quota === null || this.#quota.until < performance.now()) {
+      const limit = await this.#readQuota();
+      this.#quota = { limit, until: performance.now() + QUOTA_INTERVAL_MS };
     }
+    return this.#quota.limit;
+  }
+
+  /** Null if the namespace has no quota of claims, or if the worker may not read it. */
+  async #readQuota(): Promise<number | null> {
+    const path = `/api/v1/namespaces/${this.settings.sandboxNamespace}/resourcequotas`;
+    const quotas = await unlessStatus([403, 404], this.#api.get<{ items: ResourceQuota[] }>(path));
+    const limits = (quotas?.items ?? []).map(({ spec }) => Number(spec?.hard?.[COUNT])).filter(Number.isInteger);
+    return limits.length === 0 ? null : Math.min(...limits);
+  }
+
+  /** Claims of this service that have not been deleted, of one project or of all. */
+  async #list(projectId: string | null): Promise<Claim[]> {
+    const labels = { ...OWNER, ...(projectId !== null && { [PROJECT]: projectId }) };
+    const selector = Object.entries(labels).map((pair) => pair.join('=')).join(); // oxfmt-ignore
+    const claims: Claim[] = [];
+    for (let more: string | undefined = ''; more !== undefined;) {
+      const query = new URLSearchParams({ labelSelector: selector, limit: String(MAX_LISTED) });
+      if (more !== '') query.set('continue', more);
+      const page: ClaimPage = await this.#api.get(`${this.#path}/sandboxclaims?${query}`);
+      claims.push(...page.items);
+      more = page.metadata?.continue || undefined;
+    }
+    return claims.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  /** A worker renews the claims that it uses each third of the idle time: one that was not is used by nobody. */
+  #held({ metadata: { name, resourceVersion, labels, annotations }, spec }: Claim): HeldClaim {
+    const endsAt = Date.parse(spec.lifecycle?.shutdownTime ?? '') || 0;
+    const projectId = labels?.[PROJECT] ?? null;
+    const isMarked = projectId === null || annotations?.[USED_BY] !== undefined;
+    const isRenewed = endsAt - Date.now() > (this.settings.sandboxIdleSeconds * 1000) / 2;
+    return { name, projectId, resourceVersion, endsAt, isIdle: !(isMarked && isRenewed) };
+  }
+
+  /** Returns false if the claim is no longer as it is meant. */
+  async #delete(name: string, preconditions: { uid: string } | { resourceVersion: string } | null): Promise<boolean> {
+    const options = { propagationPolicy: 'Background', ...(preconditions !== null && { preconditions }) };
+    return (await unlessStatus([404, 409], this.#api.delete(this.#pathOf(name), options))) !== null;
   }
 
   /** Waits for the claim's pod. */
@@ -207,31 +281,10 @@ export class Claims {
       const isOver = now?.conditions?.some(({ type, status: is }) => type === 'Finished' && is === 'True');
       if (isOver === true || performance.now() > end) return { pod: null, why };
       await sleep(pause, undefined, { signal });
-      const next = await this.#unless404(() => this.#request<Claim>('GET', `/sandboxclaims/${name}`));
+      const next = await unlessStatus([404], this.#api.get<Claim>(this.#pathOf(name)));
       if (next?.metadata.uid !== uid) return { pod: null, why: 'the claim is gone' };
       now = next.status;
     }
-  }
-
-  async #unless404<T>(request: () => Promise<T>): Promise<T | null> {
-    try {
-      return await request();
-    } catch (error) {
-      if (error instanceof ClusterError && error.status === 404) return null;
-      throw error;
-    }
-  }
-
-  async #request<T>(method: string, path: string, body?: object): Promise<T> {
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const response = await fetch(`${this.access.url}${this.#path}${path}`, {
-      ...{ method, dispatcher: this.#dispatcher, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS), redirect: 'error' },
-      headers: { authorization: `Bearer ${await this.access.token()}`, 'content-type': type },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new ClusterError(response.status, `${response.status}: ${statusMessage(text)}`);
-    return JSON.parse(text) as T;
   }
 }
 
@@ -243,11 +296,12 @@ function claimName(sessionId: string): string {
   return `workspace-${sessionId.toLowerCase().replaceAll(/[^a-z0-9]/g, '-')}`;
 }
 
-/** The server's own words: it answers with a Status. */
-function statusMessage(text: string): string {
+/** 'full' if the quota has no room for what the request makes. @throws what the request throws else */
+async function unlessFull<T>(request: Promise<T>): Promise<T | 'full'> {
   try {
-    return String((JSON.parse(text) as { message?: unknown }).message).slice(0, 500);
-  } catch {
-    return text.slice(0, 200);
+    return await request;
+  } catch (error) {
+    if (error instanceof ClusterError && error.isQuotaUsedUp) return 'full';
+    throw error;
   }
 }

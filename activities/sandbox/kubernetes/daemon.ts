@@ -112,7 +112,7 @@ class Connection {
     await this.takeOver();
     const pull = new Pull(this.channel);
     const at: PulledAt = {
-      ...{ sessionId: SESSION, base, reader: pull },
+      ...{ sessionId: SESSION, projectId: SESSION, base, reader: pull },
       mounts: mounts.map((mount): Mount => ({ ...mount, contents: () => pull.mount(mount.id) })),
     };
     this.#sandbox = await this.provider.open(at, this.#ended.signal);

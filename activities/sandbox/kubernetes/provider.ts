@@ -9,8 +9,8 @@ import {
   type SandboxProblem,
   type SandboxProvider,
 } from '../../../src/workspaces/sandbox.js';
-import { Claims, ClusterError, UnboundError, type ClusterAccess } from './claims.js';
-import type { Pod } from './channel.js';
+import { Claims, UnboundError, type ClaimOwner, type Hold } from './claims.js';
+import { ClusterError, type ClusterAccess } from './cluster-api.js';
 import { BadPodError, openInPod } from './remote.js';
 
 interface KubernetesSettings {
@@ -24,6 +24,8 @@ interface KubernetesSettings {
 /** A new node with gVisor takes one to two minutes. */
 const BIND_TIMEOUT_MS = 120_000;
 const UNBOUND_TIMEOUT_MS = 5000;
+/** How long a check waits for a claim and its pod, while claims get none. */
+const CHECK_TIMEOUT_MS = 30_000;
 /** Pods that a call tries: the first one may have been lost since the command before. */
 const MAX_PODS = 2;
 const NO_CLUSTER: SandboxProblem = {
@@ -51,21 +53,26 @@ export class KubernetesProvider implements SandboxProvider {
 
   async check(): Promise<SandboxProblem | null> {
     if (this.#claims === null) return NO_CLUSTER;
+    let isFull: boolean;
     try {
-      await this.#claims.check();
+      const { hasQuota, ...state } = await this.#claims.check();
+      isFull = state.isFull;
+      if (isFull) this.log.warn('the quota of claims is used up: commands of sessions without a pod wait for room');
+      if (!hasQuota) this.log.warn('no quota of claims can be read: one project may take all sandboxes');
       const removed = await this.#claims.removeOverdue();
       if (removed > 0) this.log.warn({ removed }, 'claims were deleted that the controller of agent-sandbox has left');
     } catch (error) {
       return this.#problemOf(error as Error);
     }
-    return this.#isUnbound ? await this.#tryClaim(this.#claims) : null;
+    // Without room for a claim nothing can be found out, and those that are there have pods.
+    return this.#isUnbound && !isFull ? await this.#tryClaim(this.#claims) : null;
   }
 
   /** Finds out whether claims get pods again. */
   async #tryClaim(claims: Claims): Promise<SandboxProblem | null> {
     const name = `check-${ulid()}`;
     try {
-      await this.#hold(claims, name, new AbortController().signal);
+      await this.#hold(claims, { sessionId: name, projectId: 'check' }, AbortSignal.timeout(CHECK_TIMEOUT_MS));
       return null;
     } catch (error) {
       const remedy = 'See "A claim gets no pod" in docs/operations/kubernetes-sandbox.md.';
@@ -84,21 +91,24 @@ export class KubernetesProvider implements SandboxProvider {
     const claims = this.#claims;
     if (claims === null) throw new SandboxFailedError(NO_CLUSTER.reason);
     for (let tries = 1; ; tries += 1) {
-      const { pod, uid } = await this.#hold(claims, at.sessionId, signal);
+      const hold = await this.#hold(claims, at, signal);
       const options = { reader: this.readerOf(), maxBytes: this.settings.sandboxDiskMb * MIB, signal };
       try {
-        return this.#kept(await openInPod(pod, at, options), { sessionId: at.sessionId, uid }, claims);
+        return this.#kept(await openInPod(hold.pod, at, options), at.sessionId, hold, claims);
       } catch (error) {
-        if (!(error instanceof BadPodError)) throw error;
-        await this.#release(claims, at.sessionId, uid);
+        if (!(error instanceof BadPodError)) {
+          this.#rest(claims, at.sessionId, hold);
+          throw error;
+        }
+        await this.#release(claims, at.sessionId, hold.uid);
         if (tries === MAX_PODS) throw error;
       }
     }
   }
 
-  async #hold(claims: Claims, sessionId: string, signal: AbortSignal): Promise<{ pod: Pod; uid: string }> {
+  async #hold(claims: Claims, owner: ClaimOwner, signal: AbortSignal): Promise<Hold> {
     try {
-      const held = await claims.hold(sessionId, this.#bindTimeout, signal);
+      const held = await claims.hold(owner, this.#bindTimeout, signal);
       this.#isUnbound = false;
       return held;
     } catch (error) {
@@ -124,20 +134,24 @@ export class KubernetesProvider implements SandboxProvider {
     void this.#claims?.close();
   }
 
+  #rest(claims: Claims, sessionId: string, { use }: Hold): void {
+    claims.rest(sessionId, use).catch((err: unknown) => {
+      this.log.warn({ err, session_id: sessionId }, 'the claim of a session could not be marked as idle');
+    });
+  }
+
   /** The pod stays while the sandbox is open, and for the idle time afterwards. */
-  #kept(sandbox: Sandbox, { sessionId, uid }: { sessionId: string; uid: string }, claims: Claims): Sandbox {
+  #kept(sandbox: Sandbox, sessionId: string, hold: Hold, claims: Claims): Sandbox {
     const renew = (): void => {
       claims.renew(sessionId).catch((err: unknown) => {
         this.log.warn({ err, session_id: sessionId }, 'the claim of a session could not be renewed');
       });
     };
-    const interval = (this.settings.sandboxIdleSeconds * 1000) / 3;
-    const began = performance.now();
-    const timer = setInterval(renew, interval).unref();
+    const timer = setInterval(renew, (this.settings.sandboxIdleSeconds * 1000) / 3).unref();
     return {
       run: (argv, io) =>
         sandbox.run(argv, io).catch(async (error: unknown) => {
-          if (error instanceof BadPodError) await this.#release(claims, sessionId, uid);
+          if (error instanceof BadPodError) await this.#release(claims, sessionId, hold.uid);
           throw error;
         }),
       close: async (store) => {
@@ -145,8 +159,7 @@ export class KubernetesProvider implements SandboxProvider {
           return await sandbox.close(store);
         } finally {
           clearInterval(timer);
-          // A short command does not make the time much shorter.
-          if (performance.now() - began > interval / 10) renew();
+          this.#rest(claims, sessionId, hold);
         }
       },
     };

@@ -267,7 +267,7 @@ E`;
 
       it(`${title} passes links of its tree to nobody outside`, async () => {
         const opened = await sandbox.provider.open(
-          { sessionId: 'links', base: { entries: [], packs: [], delivered: null }, mounts: [] },
+          { sessionId: 'links', projectId: 'prj_a', base: { entries: [], packs: [], delivered: null }, mounts: [] },
           new AbortController().signal,
         );
         const io = {

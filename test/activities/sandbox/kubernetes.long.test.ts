@@ -35,20 +35,28 @@ describe('the provider of Kubernetes, with its cluster', () => {
     ({ remove }) => remove(),
   );
   const open = (sessionId: string): Promise<Sandbox> =>
-    cluster.provider.open({ sessionId, base: EMPTY_MANIFEST, mounts: [] }, signal);
+    cluster.provider.open({ sessionId, projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] }, signal);
 
   it('the provider of Kubernetes, with its cluster gives each session a claim that ends by itself, renews it with each command, and deletes it with the session', async () => {
     const mine = new TestWorkspace(cluster, 'ses_01CLAIM');
     await mine.bash('true');
     const name = 'workspace-ses-01claim';
     const { metadata, spec } = cluster.api.claims.get(name)!;
-    expect(metadata.labels).to.deep.equal({ 'app.kubernetes.io/managed-by': 'agent-session-service' });
+    expect(metadata.labels).to.deep.equal({
+      'app.kubernetes.io/managed-by': 'agent-session-service',
+      'agent-session-service/project': 'prj_a',
+    });
+    await eventually('the claim is idle', () => Object.keys(metadata.annotations!).length === 0);
     expect(spec.lifecycle.shutdownPolicy).to.equal('Delete');
     expect(Date.parse(spec.lifecycle.shutdownTime) - Date.now()).to.be.within(50_000, 60_000);
     const before = cluster.api.requests.length;
     await mine.bash('true');
-    const ours = cluster.api.requests.slice(before).filter((request) => !request.endsWith(' /sandboxclaims'));
-    expect(ours).to.deep.equal([`PATCH /sandboxclaims/${name}`]);
+    const ours = (): string[] =>
+      cluster.api.requests.slice(before).filter((request) => !request.endsWith(' /sandboxclaims'));
+    // One takes the claim for the command, one makes it idle.
+    const twice = [`PATCH /sandboxclaims/${name}`, `PATCH /sandboxclaims/${name}`];
+    await eventually('two requests', () => ours().length === 2);
+    expect(ours()).to.deep.equal(twice);
     await cluster.provider.dispose('ses_01CLAIM');
     expect(cluster.api.claims.has(name)).to.equal(false);
     await cluster.provider.dispose('ses_01CLAIM');
@@ -117,7 +125,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
     await new TestWorkspace(cluster, 'ses_address').bash('true');
     const status = cluster.api.claims.get('workspace-ses-address')!.status as { sandbox: { podIPs: string[] } };
     const address = status.sandbox.podIPs[0]!;
-    const at = { sessionId: 'ses_address', base: EMPTY_MANIFEST, mounts: [] };
+    const at = { sessionId: 'ses_address', projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] };
     const options = { reader: new PackReader(cluster.test.storage), maxBytes: 1, signal };
     const failure = await failureOf(openInPod({ name: 'another-pod', address }, at, options));
     expect(failure).to.be.instanceOf(SandboxFailedError).with.property('message').that.contains('not another-pod');
@@ -131,9 +139,10 @@ describe('the provider of Kubernetes, with its cluster', () => {
   it('the provider of Kubernetes, with its cluster deletes claims that the controller has left, and nobody else’s', async () => {
     const { api, controller, provider } = cluster;
     controller.isAway = true;
-    const claim = (name: string, ago: number): unknown =>
+    const ours = { 'app.kubernetes.io/managed-by': 'agent-session-service' };
+    const claim = (name: string, ago: number, labels: Record<string, string> = ours): unknown =>
       api.claims.set(name, {
-        metadata: { name, uid: name, creationTimestamp: new Date().toISOString() },
+        metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: new Date().toISOString(), labels },
         spec: {
           warmPoolRef: { name: 'workspace' },
           lifecycle: { shutdownTime: new Date(Date.now() - ago).toISOString(), shutdownPolicy: 'Delete' },
@@ -141,9 +150,11 @@ describe('the provider of Kubernetes, with its cluster', () => {
       });
     claim('workspace-left', 130_000);
     claim('workspace-due', 10_000);
+    claim('of-somebody-else', 130_000, {});
     expect(await provider.check()).to.equal(null);
     expect(api.claims.has('workspace-left')).to.equal(false);
     expect(api.claims.has('workspace-due')).to.equal(true);
+    expect(api.claims.has('of-somebody-else')).to.equal(true);
     controller.isAway = false;
   });
 });
@@ -157,7 +168,7 @@ describe('the provider of Kubernetes, without what it needs', () => {
     ({ remove }) => remove(),
   );
   const open = (): Promise<Sandbox> =>
-    cluster.provider.open({ sessionId: 'ses_a', base: EMPTY_MANIFEST, mounts: [] }, signal);
+    cluster.provider.open({ sessionId: 'ses_a', projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] }, signal);
 
   it('the provider of Kubernetes, without what it needs gives a claim up that gets no pod, says so in each check, and works again with the controller', async () => {
     cluster.controller.isAway = true;
@@ -174,12 +185,13 @@ describe('the provider of Kubernetes, without what it needs', () => {
 
   it('the provider of Kubernetes, without what it needs is a failure of the sandbox when the cluster refuses a claim, and a check says what to do', async () => {
     const { api, provider } = cluster;
-    api.problem.push({ status: 403, message: 'exceeded quota: sandboxes' });
+    api.problem.push({ status: 403, message: 'sandboxclaims is forbidden: User "worker" cannot create resource' });
     expect(await failureOf(open()))
       .to.be.instanceOf(SandboxFailedError)
-      .with.property('message', 'a claim for a sandbox failed: 403: exceeded quota: sandboxes');
+      .with.property('message')
+      .that.contains('a claim for a sandbox failed: 403: sandboxclaims is forbidden');
     const { reason, remedy } = (await provider.check())!;
-    expect(reason).to.contain('403: exceeded quota: sandboxes');
+    expect(reason).to.contain('403: sandboxclaims is forbidden');
     expect(remedy).to.contain('deploy/kubernetes/sandbox.yaml');
     api.problem.pop();
   });
@@ -196,6 +208,28 @@ describe('the provider of Kubernetes, without what it needs', () => {
     expect(await check({ sandboxWarmPool: 'other' })).to.contain('no warm pool other in the namespace');
     expect(await check({}, { ...api.access, url: 'http://127.0.0.1:9' })).to.contain('cannot be reached');
     expect(await check({}, null)).to.contain('runs in no pod of Kubernetes');
+  });
+});
+
+describe('the provider of Kubernetes, with a quota that is used up', () => {
+  before(async function () {
+    await requireSandbox(this);
+  });
+  const cluster = use(
+    () => newClusterProvider(),
+    ({ remove }) => remove(),
+  );
+
+  it('the provider of Kubernetes, with a quota that is used up runs the command of another project in the room of an idle session, whose next command finds its files', async () => {
+    cluster.api.state.quota = 4;
+    const [first, second] = ['ses_q1', 'ses_q2'].map((id) => new TestWorkspace(cluster, id, 'prj_idle'));
+    await first!.bash('echo kept > a');
+    await second!.bash('true');
+    for (const id of ['ses_r1', 'ses_r2']) await new TestWorkspace(cluster, id, 'prj_other').bash('true');
+    expect(cluster.api.claims.size).to.equal(4);
+    expect((await new TestWorkspace(cluster, 'ses_s1', 'prj_new').bash('echo runs')).output).to.equal('runs\n');
+    expect((await first!.bash('cat a')).output).to.equal('kept\n');
+    expect(cluster.api.claims.size).to.equal(4);
   });
 });
 

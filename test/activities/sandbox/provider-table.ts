@@ -53,7 +53,10 @@ export function describeProvider(title: string, make: NewProvider): void {
       const mine = workspace();
       await mine.bash('echo kept > a');
       expect((await sandbox.bash('echo lost > a; rm -rf ~/*', { base: mine.manifest })).code).to.equal(0);
-      const opened = await sandbox.provider.open({ sessionId: 'ses_p1', base: mine.manifest, mounts: [] }, signal);
+      const opened = await sandbox.provider.open(
+        { sessionId: 'ses_p1', projectId: 'prj_a', base: mine.manifest, mounts: [] },
+        signal,
+      );
       const failure = await opened
         .close(() => Promise.reject(new Error('not stored')))
         .catch((error: Error) => error.message);

@@ -32,7 +32,10 @@ describe('the provider of bubblewrap', () => {
   it('the provider of bubblewrap treats a command that could not begin as its own failure, never as a result', async () => {
     const broken = newProvider({ sandboxRoot: '/nowhere' });
     try {
-      const opened = await broken.provider.open({ sessionId: 'ses_b', base: EMPTY_MANIFEST, mounts: [] }, signal);
+      const opened = await broken.provider.open(
+        { sessionId: 'ses_b', projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] },
+        signal,
+      );
       const io = { cwd: '/', stdin: null, timeoutMs: 5000, onOutput: () => undefined, signal };
       const failure: unknown = await opened.run(['bash', '-c', 'true'], io).catch((error: unknown) => error);
       await opened.close(null);
@@ -167,7 +170,10 @@ describe('a machine without user namespaces', () => {
         /^A sandbox of bubblewrap does not work here: .*No permissions to create new namespace\.$/,
       );
       expect(remedy).to.contain('docs/operations/sandbox.md');
-      const opened = await provider.open({ sessionId: 'ses_n', base: EMPTY_MANIFEST, mounts: [] }, signal);
+      const opened = await provider.open(
+        { sessionId: 'ses_n', projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] },
+        signal,
+      );
       const proof = join(folder, 'ran');
       const io = { cwd: '/', stdin: null, timeoutMs: 5000, onOutput: () => undefined, signal };
       const failure: unknown = await opened.run(['bash', '-c', `touch ${proof}`], io).catch((error: unknown) => error);

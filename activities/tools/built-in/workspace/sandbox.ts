@@ -105,7 +105,8 @@ async function open(call: ToolCall, deps: ToolDeps, provider: SandboxProvider, b
   const began = performance.now();
   const manifest = await deps.manifests.read(base.manifestKey, (key) => readManifest(deps.storage, key));
   const mounts = await mountsOf(call, deps);
-  const sandbox = await provider.open({ sessionId: call.turn.sessionId, base: manifest, mounts }, call.signal);
+  const { sessionId, projectId } = call.turn;
+  const sandbox = await provider.open({ sessionId, projectId, base: manifest, mounts }, call.signal);
   workspaceOpenSeconds.observe((performance.now() - began) / 1000);
   return new OpenSandbox(sandbox, call.signal, base, manifest);
 }
