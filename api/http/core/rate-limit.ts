@@ -9,7 +9,8 @@ const MAX_TOKEN_WRITES = 20;
 const MAX_TOKEN_READS = 120;
 
 /**
- * Counts the request against its project's limit for the operation, and sets the rate limit headers (contract.md §1).
+ * Counts the request against its project's limit for the operation, and sets the rate limit headers (contract.md §1). Requests with
+ * session tokens have a limit of their own, of the same size: whatever pages do, the project's back end has its own (§16).
  * @throws ServiceError `rate_limit_exceeded`
  */
 export async function applyRateLimit(
@@ -18,13 +19,14 @@ export async function applyRateLimit(
   caller: Caller,
   operationId: string,
 ): Promise<void> {
-  const state = await limiter(caller, operationId);
-  if (state !== null) applyLimit(ctx, state, 'the project');
+  const isPage = caller.token !== null;
+  const state = await limiter(caller, isPage ? `tokens:${operationId}` : operationId);
+  if (state !== null) applyLimit(ctx, state, isPage ? 'all session tokens of the project together' : 'the project');
 }
 
 /**
- * Counts the request of a session token against the limit of all tokens of its session. It comes before the limit of the project,
- * which the refused requests of one page then do not use up.
+ * Counts the request of a session token against the limit of all tokens of its session. It comes before the limit of all tokens of the
+ * project, which the refused requests of one page then do not use up.
  * @throws ServiceError `rate_limit_exceeded`
  */
 export async function applyTokenLimit(

@@ -522,18 +522,60 @@ describe('session tokens', () => {
     });
   });
 
-  it('session tokens are counted for the project too, but not what their own limits refuse', async () => {
-    const limited = await service.newKey({ project: 'limited' });
-    await service.db.query(`UPDATE projects SET rate_per_minute = 22 WHERE name = 'limited'`);
-    const api = service.as(limited);
-    const id = (await api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
-    const pageOf = service.as(await newToken({ api }, id, { scopes: ['cancel'] }));
-    const cancel = (caller: ApiCall): Promise<ApiResponse> => caller('POST', `/v1/sessions/${id}/cancel`);
-    const first = await cancel(pageOf);
-    expect(first.headers.get('ratelimit-limit')).to.equal('20');
-    for (let count = 1; count < 30; count += 1) await cancel(pageOf);
-    const ofKey = [await cancel(api), await cancel(api), await cancel(api)];
-    expect(ofKey.map(({ status }) => status)).to.deep.equal([200, 200, 429]);
+  describe('the limits of a project', () => {
+    /** A project with so many requests a minute, its sessions, and what a caller's requests to each of them get. */
+    const projectWith = async (name: string, ratePerMinute: number, sessions: number) => {
+      const first = service.as(await service.newKey({ project: name }));
+      const made = Array.from({ length: sessions }, () => first('POST', '/v1/sessions', { model_id: 'test-model' }));
+      const ids = (await Promise.all(made)).map(({ body }) => body.id as string);
+      await service.db.query('UPDATE projects SET rate_per_minute = $1 WHERE name = $2', [ratePerMinute, name]);
+      // The first key is remembered with the limit from before.
+      const api = service.as(await service.newKey({ project: name }));
+      const pages = await Promise.all(
+        ids.map(async (id) => service.as(await newToken({ api: first }, id, { scopes: ['cancel'] }))),
+      );
+      /** How often a page is answered, then how often a key is. */
+      const send = async (caller: ApiCall, id: string, times: number): Promise<Record<number, number>> => {
+        const counts: Record<number, number> = {};
+        const answers = await Promise.all(
+          Array.from({ length: times }, () => caller('POST', `/v1/sessions/${id}/cancel`)),
+        );
+        for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+        return counts;
+      };
+      return { api, ids, pages, send };
+    };
+
+    for (const [name, { rate, pages: count, each }, ofEach, ofKey] of [
+      ['one page', { rate: 30, pages: 1, each: 25 }, [{ 200: 20, 429: 5 }], { 200: 30, 429: 2 }],
+      [
+        'three pages',
+        { rate: 50, pages: 3, each: 20 },
+        [{ 200: 20 }, { 200: 20 }, { 200: 10, 429: 10 }],
+        { 200: 50, 429: 2 },
+      ],
+      ['a hundred pages', { rate: 20, pages: 100, each: 1 }, null, { 200: 20, 429: 2 }],
+    ] as const)
+      it(`session tokens of ${name} use up no request of a key`, async () => {
+        const { api, ids, pages, send } = await projectWith(name, rate, count);
+        const sent: Record<number, number>[] = [];
+        for (const [n, page] of pages.entries()) sent.push(await send(page, ids[n]!, each));
+        if (ofEach !== null) expect(sent).to.deep.equal(ofEach);
+        const allowed = sent.reduce((sum, counts) => sum + (counts[200] ?? 0), 0);
+        expect(allowed).to.equal(Math.min(rate, count * Math.min(each, 20)));
+        expect(await send(api, ids[0]!, rate + 2)).to.deep.equal(ofKey);
+      });
+
+    it('session tokens are told whose limit it is, and requests of a key use up nothing of theirs', async () => {
+      const { api, ids, pages, send } = await projectWith('told', 3, 2);
+      expect(await send(api, ids[0]!, 5)).to.deep.equal({ 200: 3, 429: 2 });
+      expect(await send(pages[0]!, ids[0]!, 3)).to.deep.equal({ 200: 3 });
+      const { status, body, headers } = await pages[1]!('POST', `/v1/sessions/${ids[1]}/cancel`);
+      expect([status, body.error.type]).to.deep.equal([429, 'rate_limit_exceeded']);
+      expect(body.error.message).to.contain('all session tokens of the project together');
+      expect(headers.get('ratelimit-limit')).to.equal('3');
+      expect(headers.get('retry-after')).to.match(/^\d+$/);
+    });
   });
 
   describe('streams', () => {
