@@ -1,5 +1,6 @@
 import { SpanStatusCode, type Attributes } from '@opentelemetry/api';
 import { Ajv } from 'ajv';
+import { compileOnce } from '../../src/platform/compile-once.js';
 import { unlessAborted } from '../../src/platform/limited-wait.js';
 import { toolCallSeconds } from '../../src/platform/metrics.js';
 import { withSpan } from '../../src/platform/tracing.js';
@@ -20,6 +21,7 @@ import {
 import { ignored } from '../../src/platform/ignored.js';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
+const checkOf = compileOnce(ajv);
 
 /** The result of a call that may have taken effect before a crash (contract.md §3 "Tool calls"). */
 export function outcomeUnknown(name: string): ToolResult {
@@ -129,7 +131,7 @@ function spanOf({ sessionId }: TurnContext, { name, toolUseId }: ToolCallRow, fo
 }
 
 async function runBuiltIn(deps: ToolDeps, call: ToolCall, tool: BuiltInTool): Promise<ToolResult> {
-  const valid = ajv.compile(tool.inputSchema);
+  const valid = checkOf(tool.inputSchema);
   if (!valid(call.input))
     return textResult(`Wrong input: ${ajv.errorsText(valid.errors, { dataVar: 'input' })}.`, true);
   return tool.run(call, deps);

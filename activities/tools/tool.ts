@@ -61,6 +61,7 @@ export interface ToolDeps {
 /** A built-in tool (contract.md §4). Its input is validated against `inputSchema` before `run`. */
 export interface BuiltInTool extends ToolDefinition {
   name: BuiltInToolName;
+  /** A constant of a module: it is compiled once (`compileOnce`). */
   inputSchema: {
     type: 'object';
     properties: Record<string, unknown>;

@@ -8,6 +8,27 @@ import { textResult, type BuiltInTool } from '../tool.js';
 const DEFAULT_LIMIT = 5;
 const MAX_LIMIT = 20;
 
+/** The same for all turns: what is compiled is never freed. */
+const INPUT_SCHEMA: BuiltInTool['inputSchema'] = {
+  type: 'object',
+  properties: {
+    query: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'Words that say what the tool does and with what, or its name.',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: `How many tools to find at most; ${DEFAULT_LIMIT} if not given.`,
+    },
+  },
+  required: ['query'],
+  additionalProperties: false,
+};
+
 /**
  * The tool that finds deferred tools. What it has found follows from its stored result, so it changes nothing itself.
  */
@@ -18,25 +39,7 @@ export function searchToolsTool({ deferred }: Deferral): BuiltInTool {
     description:
       'Finds tools of the session’s MCP servers, which are too many to show at once, by words in their names, descriptions and arguments. ' +
       `What it finds can be called from then on. Search before you say that something cannot be done. Servers: ${servers}.`,
-    inputSchema: {
-      type: 'object',
-      properties: {
-        query: {
-          type: 'string',
-          minLength: 1,
-          maxLength: 200,
-          description: 'Words that say what the tool does and with what, or its name.',
-        },
-        limit: {
-          type: 'integer',
-          minimum: 1,
-          maximum: MAX_LIMIT,
-          description: `How many tools to find at most; ${DEFAULT_LIMIT} if not given.`,
-        },
-      },
-      required: ['query'],
-      additionalProperties: false,
-    },
+    inputSchema: INPUT_SCHEMA,
     async run({ input }) {
       const hits = searchTools(deferred.values(), input.query as string);
       if (hits.length === 0) return textResult(`No tool has any of these words. Try others. Servers: ${servers}.`);

@@ -1,9 +1,15 @@
 import { expect } from 'chai';
 import { deferTools, definitionBytes } from '../../../activities/tools/deferral.js';
+import { searchToolsTool } from '../../../activities/tools/built-in/search-tools.js';
+import { runTool } from '../../../activities/tools/run-tool.js';
 import { searchTools } from '../../../activities/tools/search.js';
+import type { ToolDeps } from '../../../activities/tools/tool.js';
 import type { McpServerTool } from '../../../activities/tools/mcp/names.js';
 import type { McpToolset } from '../../../src/db/entities/sessions.js';
+import type { TurnContext } from '../../../src/steps/context.js';
 import { foundTools, formatHits, namesOfHits, shortenHits } from '../../../src/steps/found-tools.js';
+import type { ToolCallRow } from '../../../src/steps/tool-call.js';
+import { heapInUse } from '../../support/heap.js';
 import { manyServerTools, TASKS } from '../../support/many-tools.js';
 
 const tool = (serverName: string, toolName: string, description = '', properties: object = {}): McpServerTool => ({
@@ -155,5 +161,38 @@ describe('the tools that are found', () => {
       .and.contain(`long_1234: ${'😀'.repeat(200)}\n`);
     expect(text).to.match(/^\[4 tools have some of these words; the best 3/);
     expect(namesOfHits(shortenHits(text, '[Left out to save room.]'))).to.deep.equal(names);
+  });
+});
+
+describe('the tool search_tools', () => {
+  it('the tool search_tools keeps nothing of its calls, and checks the input of each', async () => {
+    const deferred = new Map(manyServerTools().slice(0, 10).map((one) => [one.name, one])); // oxfmt-ignore
+    const deps = { config: { toolTimeoutSeconds: 60 } } as ToolDeps;
+    const turn = { sessionId: 'ses_1', workspace: null } as TurnContext;
+    const search = async (input: Record<string, unknown>) => {
+      // As each call: with the tools of its turn.
+      const found = {
+        kind: 'built-in',
+        tool: searchToolsTool({ deferred, maxBytes: 1000 }),
+        repeatable: true,
+      } as const;
+      const call = { name: 'search_tools', toolUseId: 'tu_1', turnId: 'turn_1', step: 1, index: 0, input };
+      const { signal } = new AbortController();
+      const result = await runTool(deps, turn, call as ToolCallRow, found, signal);
+      return 'isError' in result && result.isError;
+    };
+    expect(await search({ query: '' })).to.equal(true);
+    expect(await search({ query: 'letter', limit: 2 })).to.equal(false);
+    const many = async (times: number): Promise<void> => {
+      for (let count = 0; count < times; count += 1) {
+        await search({ query: 'letter' });
+        // What Node keeps of an abort signal is freed between two pieces of the event loop.
+        if (count % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    await many(500);
+    const before = heapInUse();
+    await many(3000);
+    expect(heapInUse() - before).to.be.below(2 * 1024 * 1024);
   });
 });
