@@ -62,6 +62,8 @@ const DOWNLOADS = {
   maxPreparedPerProject: 8,
   maxUnreadBytes: 64 * MIB,
   reservedBytes: 4 * MIB,
+  // How long one takes is up to its client.
+  slowReadMs: Infinity,
 };
 
 /** Creates the dependencies of the API. `shared`: a worker in this process. */

@@ -81,6 +81,8 @@ export class ServiceError extends Error {
     message: string,
     readonly details?: Record<string, unknown>,
     readonly headers: Record<string, string> = {},
+    /** Which limit refuses the request, for the operator: a label of `requests_refused_total`. The type, unless it has several. */
+    readonly reason: string = type,
   ) {
     super(message);
     this.name = 'ServiceError';

@@ -35,6 +35,11 @@ export const httpRequestSeconds = histogram(
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
   },
 );
+export const requestsRefused = counter(
+  'requests_refused_total',
+  'Requests answered with 429 or 503, by status and reason: the limit that refused them, or the part that is away',
+  { labels: ['status', 'reason'] },
+);
 export const reconcileActions = counter(
   'reconcile_actions_total',
   'Repairs of turns that made no progress, by action',

@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa';
 import { isDatabaseAway } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { exactText } from '../../../src/platform/exact-json.js';
+import { requestsRefused } from '../../../src/platform/metrics.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import { lingerForBody } from './linger.js';
 
@@ -42,7 +43,9 @@ export function answerBroken(this: Context, error: Error | null): void {
 const OF_SUCCESS = ['Accept-Ranges', 'Content-Disposition', 'Content-Length', 'Content-Range', 'ETag', 'Location'];
 
 function respondWith(ctx: Context, error: ServiceError): void {
-  ctx.status = error.status;
+  const { status, reason } = error;
+  if (status === 429 || status === 503) requestsRefused.inc({ status, reason });
+  ctx.status = status;
   ctx.set(retryHeaders(error));
   ctx.set(error.headers);
   for (const name of OF_SUCCESS) ctx.remove(name);
@@ -67,7 +70,8 @@ function serviceErrorOf(thrown: unknown, log: Logger): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   if (isDatabaseAway(thrown)) {
     log.warn({ err: thrown }, 'Postgres is away');
-    return new ServiceError('service_unavailable', 'The service cannot reach its database. Try again.');
+    const message = 'The service cannot reach its database. Try again.';
+    return new ServiceError('service_unavailable', message, undefined, {}, 'database_away');
   }
   log.error({ err: thrown }, 'unexpected error');
   return new ServiceError(

@@ -18,6 +18,11 @@ const LIMITS = {
   bytesPerSecond: 16 * MIB,
   burstBytes: 32 * MIB,
   waitTimeoutMs: 5_000,
+  /**
+   * A read takes milliseconds. If those of a project take longer than this on average, the service is slow, and a wait is not the
+   * project's fault.
+   */
+  slowReadMs: 500,
 };
 
 /** A read under way. It ends with its response. */
@@ -30,6 +35,8 @@ interface Project {
   /** Of its reads, those without an answer yet. */
   preparing: number;
   bytes: number;
+  /** Reads that have been prepared since the project had none. */
+  prepared: number;
   /** Bytes of answers ahead of the rate, at the time `since`. */
   debt: number;
   since: number;
@@ -57,7 +64,8 @@ export class ReadSlots {
 
   /**
    * Waits until a read of the project may begin. It ends when `res` has been read or its connection is lost.
-   * @throws ServiceError `too_many_requests` if that takes too long
+   * @throws ServiceError if that takes too long: `too_many_requests` where the project holds its share, `service_unavailable` where
+   * its reads are slow or other projects hold the memory
    */
   async enter(projectId: string, res: ServerResponse): Promise<Read> {
     await this.#wait(projectId, res);
@@ -71,8 +79,10 @@ export class ReadSlots {
     };
     let isPreparing = true;
     const endPreparing = (): void => {
-      if (isPreparing) project.preparing -= 1;
+      if (!isPreparing) return;
       isPreparing = false;
+      project.preparing -= 1;
+      project.prepared += 1;
     };
     let hasEnded = false;
     finished(res, () => {
@@ -97,7 +107,14 @@ export class ReadSlots {
   /** Takes memory for the answer of a read. Each project may have one read, however little memory is left. */
   #takeMemory(projectId: string): boolean {
     const { maxUnreadBytes, reservedBytes, maxPreparedPerProject, burstBytes } = this.#limits;
-    const project = this.#projects.get(projectId) ?? { preparing: 0, bytes: 0, debt: 0, since: 0, timer: null };
+    const project = this.#projects.get(projectId) ?? {
+      preparing: 0,
+      bytes: 0,
+      prepared: 0,
+      debt: 0,
+      since: 0,
+      timer: null,
+    };
     if (project.preparing >= maxPreparedPerProject || this.#debtOf(project) >= burstBytes) return false;
     const hasMemory =
       project.bytes + reservedBytes <= maxUnreadBytes / 2 && this.#bytes + reservedBytes <= maxUnreadBytes;
@@ -107,6 +124,28 @@ export class ReadSlots {
     this.#bytes += reservedBytes;
     this.#projects.set(projectId, project);
     return true;
+  }
+
+  /** Why a read of the project, which began to wait when so many had been prepared, has not begun. */
+  #reasonToWait(projectId: string, preparedBefore: number): ReasonToWait {
+    const {
+      maxReadsPerProject,
+      maxUnreadBytes,
+      reservedBytes,
+      maxPreparedPerProject,
+      burstBytes,
+      waitTimeoutMs,
+      slowReadMs,
+    } = this.#limits;
+    const project = this.#projects.get(projectId);
+    if (project === undefined) return 'memory';
+    if (this.#debtOf(project) >= burstBytes) return 'bytes';
+    if (project.preparing >= maxPreparedPerProject) {
+      const prepared = project.prepared - preparedBefore;
+      return prepared < (waitTimeoutMs / slowReadMs) * maxPreparedPerProject ? 'slow' : 'many';
+    }
+    if (this.#queue.usedBy(projectId) >= maxReadsPerProject) return 'unread';
+    return project.bytes + reservedBytes > maxUnreadBytes / 2 ? 'unread' : 'memory';
   }
 
   #debtOf({ debt, since }: Project): number {
@@ -140,7 +179,8 @@ export class ReadSlots {
 
   async #wait(projectId: string, res: ServerResponse): Promise<void> {
     const stop = new AbortController();
-    const giveUp = (): void => stop.abort(tooManyRequests());
+    const before = this.#projects.get(projectId)?.prepared ?? 0;
+    const giveUp = (): void => stop.abort(refusal(this.#reasonToWait(projectId, before)));
     const timer = setTimeout(giveUp, this.#limits.waitTimeoutMs);
     res.once('close', giveUp);
     try {
@@ -152,11 +192,19 @@ export class ReadSlots {
   }
 }
 
-function tooManyRequests(): ServiceError {
-  return new ServiceError(
-    'too_many_requests',
-    'Too many reads of the project are under way, or their answers are not being read. Read them, then try again.',
-    undefined,
-    { 'Retry-After': '1' },
-  );
+/**
+ * Why a read waits: its project's reads are many, their answers large, or not read; or, which is the service's fault, they are slow, or
+ * unread answers of other projects fill the memory.
+ */
+type ReasonToWait = 'many' | 'bytes' | 'unread' | 'slow' | 'memory';
+
+function refusal(reason: ReasonToWait): ServiceError {
+  const label = `reads_${reason}`;
+  if (reason === 'slow' || reason === 'memory') {
+    const message = 'The service is busy: reads take long at the moment. Try again.';
+    return new ServiceError('service_unavailable', message, undefined, { 'Retry-After': '5' }, label);
+  }
+  const message =
+    'Too many reads of the project are under way, or their answers are not being read. Read them, then try again.';
+  return new ServiceError('too_many_requests', message, undefined, { 'Retry-After': '1' }, label);
 }

@@ -44,7 +44,6 @@ export class UploadSlots {
 }
 
 function tooMany(): never {
-  throw new ServiceError('service_unavailable', 'Too many uploads are under way. Try again.', undefined, {
-    Connection: 'close',
-  });
+  const message = 'Too many uploads are under way. Try again.';
+  throw new ServiceError('service_unavailable', message, undefined, { Connection: 'close' }, 'uploads');
 }

@@ -4,9 +4,12 @@ import { createServer, get, type IncomingMessage, type Server, type ServerRespon
 import { connect, type Socket } from 'node:net';
 import { ReadSlots, type Read } from '../../../api/http/core/read-slots.js';
 import type { ServiceError } from '../../../src/platform/errors.js';
-import type { ApiCall } from '../../support/client.js';
+import type { ApiCall, ApiResponse } from '../../support/client.js';
+import { sampleOf } from '../../support/metrics.js';
 import { reachedLimit } from '../../support/rows.js';
-import type { TestService } from '../../support/service.js';
+import { startPostgres, type TestPostgres } from '../../support/postgres.js';
+import { startService, type TestService } from '../../support/service.js';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import { useService } from '../../support/use.js';
 import { closeServer, listen } from '../../support/listen.js';
 
@@ -102,6 +105,39 @@ describe('reads under way', () => {
     first.answer(1);
     await third;
     reachedLimit('reads of a project prepared at once: 2');
+  });
+
+  it('reads under way that are slow refuse further ones as the service’s fault, many quick ones as their project’s', async () => {
+    const outcomeOf = async (waiting: Promise<Read>): Promise<unknown[]> => {
+      const { type, status, reason, headers } = await refused(waiting);
+      return [type, status, reason, headers['Retry-After']];
+    };
+    const enter = async (): Promise<Read> => slots.enter('one', (await open()).res);
+    // Two reads that Postgres does not answer.
+    slots = new ReadSlots({ waitTimeoutMs: 300 });
+    for (let number = 0; number < 2; number += 1) await enter();
+    expect(await outcomeOf(enter())).to.deep.equal(['service_unavailable', 503, 'reads_slow', '5']);
+
+    // Fifteen are answered while another one waits, where twelve would take 50 ms each.
+    slots = new ReadSlots({ waitTimeoutMs: 300, slowReadMs: 50, maxReadsPerProject: 100 });
+    const first = [await enter(), await enter()];
+    const queued = [];
+    for (let number = 0; number < 13; number += 1) queued.push((await open()).res);
+    const quick = queued.map((res) => slots.enter('one', res).then((read) => read.answer(1)));
+    const blocking = [(await open()).res, (await open()).res].map((res) => slots.enter('one', res));
+    const last = outcomeOf(slots.enter('one', (await open()).res));
+    for (const read of first) read.answer(1);
+    await Promise.all([...quick, ...blocking]);
+    expect(await last).to.deep.equal(['too_many_requests', 429, 'reads_many', '1']);
+  });
+
+  it('reads under way that are refused for memory are the project’s fault if it holds its half, else the service’s', async () => {
+    slots = new ReadSlots({ waitTimeoutMs: 100 });
+    await unread('one', 30 * MIB);
+    expect(await refused(slots.enter('one', (await open()).res))).to.include({ status: 429, reason: 'reads_unread' });
+    await unread('two', 30 * MIB);
+    await unread('three', 0);
+    expect(await refused(slots.enter('three', (await open()).res))).to.include({ status: 503, reason: 'reads_memory' });
   });
 
   it('reads under way of one project answer so many bytes a second, after the first ones', async () => {
@@ -202,3 +238,39 @@ async function insertLargeSessions(service: TestService, api: ApiCall, tools: ob
     [first.body.id, count],
   );
 }
+
+describe('reads that Postgres does not answer', () => {
+  let postgres: TestPostgres;
+  let proxy: TcpProxy;
+  let service: TestService;
+  before(async () => {
+    postgres = await startPostgres();
+    const url = new URL(postgres.url);
+    proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+    url.port = String(proxy.port);
+    service = await startService({ databaseUrl: url.href });
+  });
+  after(async () => {
+    await service.close();
+    await proxy.close();
+    await postgres.stop();
+  });
+
+  it('reads that Postgres does not answer make further ones of the project 503, which is counted by its reason', async () => {
+    const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const get = (): Promise<ApiResponse> => service.api('GET', `/v1/sessions/${body.id}`);
+    const refusals = async (): Promise<number> =>
+      (await sampleOf(service, 'requests_refused_total{status="503",reason="reads_slow"}')) || 0;
+    const before = await refusals();
+    // The pool then has the connections that the reads need.
+    await Promise.all(Array.from({ length: 12 }, get));
+    proxy.hold();
+    const reads = [get(), get(), get()];
+    const { status, headers, body: answer } = await Promise.race(reads);
+    proxy.release();
+    expect([status, answer.error.type]).to.deep.equal([503, 'service_unavailable']);
+    expect([headers.get('retry-after'), headers.get('x-should-retry')]).to.deep.equal(['5', 'true']);
+    expect((await Promise.all(reads)).map((one) => one.status).sort()).to.deep.equal([200, 200, 503]);
+    expect((await refusals()) - before).to.equal(1);
+  });
+});
