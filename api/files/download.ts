@@ -1,4 +1,4 @@
-import { LINK_SECONDS } from '../../src/files/store.js';
+import { linkSeconds } from '../../src/files/store.js';
 import { operation } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
@@ -10,13 +10,13 @@ export const downloadFile = operation({
     'Redirects to a link that needs no key, so that large files do not pass through the client’s credentials.',
   success: {
     status: 307,
-    description: 'Location is a link to the content, valid for one hour.',
+    description: 'Location is a link to the content, valid for one hour, with a session token until the token ends.',
     headers: { Location: 'Signed link to the content; it needs no key.' },
   },
   errors: ['file_not_found', 'storage_error'],
   resource: fileOfPath,
-  async handle({ deps, ctx, resource }) {
-    const location = await deps.storage.downloadUrl(resource, LINK_SECONDS);
+  async handle({ deps, caller, ctx, resource }) {
+    const location = await deps.storage.downloadUrl(resource, linkSeconds(caller.token));
     ctx.status = 307;
     ctx.set('Location', location);
     ctx.set('Cache-Control', 'no-store');

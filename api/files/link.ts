@@ -1,5 +1,5 @@
 import { objectSchema } from '../../src/platform/object-schema.js';
-import { LINK_SECONDS } from '../../src/files/store.js';
+import { linkSeconds } from '../../src/files/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { fileOfPath } from './resource.js';
 
@@ -22,8 +22,14 @@ export const getDownloadLink = operation({
   id: 'getDownloadLink',
   summary: 'Get the download link of a file',
   description: 'For browsers, whose scripts cannot read a redirect: the link as JSON. It needs no key.',
-  success: { status: 200, description: 'The link, valid for one hour.', schema: linkSchema },
+  success: {
+    status: 200,
+    description: 'The link, valid for one hour, with a session token until the token ends.',
+    schema: linkSchema,
+  },
   errors: ['file_not_found', 'storage_error'],
   resource: fileOfPath,
-  handle: async ({ deps, resource }) => ({ url: await deps.storage.downloadUrl(resource, LINK_SECONDS) }),
+  handle: async ({ deps, caller, resource }) => ({
+    url: await deps.storage.downloadUrl(resource, linkSeconds(caller.token)),
+  }),
 });

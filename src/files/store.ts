@@ -18,7 +18,14 @@ import { MIB } from '../platform/units.js';
 export type { FileOrigin, FileRow };
 
 /** Lifetime of a download link (docs/limits.md). */
-export const LINK_SECONDS = 3600;
+const LINK_SECONDS = 3600;
+
+/** How long a link is valid that is asked for now: with a session token, no longer than the token. */
+export function linkSeconds(token: { expiresAt: number } | null): number {
+  if (token === null) return LINK_SECONDS;
+  return Math.max(1, Math.min(LINK_SECONDS, Math.floor((token.expiresAt - Date.now()) / 1000)));
+}
+
 export const MAX_FILE_BYTES = 100 * MIB;
 
 export type NewFile = Omit<FileRow, 'created_at' | 'deleted_at' | 'token_session_id'> &

@@ -397,6 +397,22 @@ describe('session tokens', () => {
       expect((await service.api('GET', `/v1/files/${file.id}`)).status).to.equal(200);
     });
 
+    it('session tokens get links that end with them, and keys links of an hour', async () => {
+      const { body: file } = await upload({ api: await page(['files']) }, 'a.txt');
+      const expiresAt = Date.now() + 90_000;
+      const token = service.as(await signToken(service, sessionId, { scopes: ['files'], expiresAt }));
+      /** When the links of both operations end, in seconds since 1970. */
+      const endsOf = async (caller: ApiCall): Promise<number[]> => {
+        const { body } = await caller('GET', `/v1/files/${file.id}/link`);
+        const { headers } = await caller('GET', `/v1/files/${file.id}/content`);
+        return [body.url as string, headers.get('location')!].map((url) =>
+          Number(new URL(url).searchParams.get('expires')),
+        );
+      };
+      for (const end of await endsOf(token)) expect(end).to.be.within(expiresAt / 1000 - 5, expiresAt / 1000);
+      for (const end of await endsOf(service.api)) expect(end * 1000 - Date.now()).to.be.within(3_590_000, 3_600_000);
+    });
+
     it('session tokens use files that the agent delivered in their session', async () => {
       const { id } = await insertFile(service.db, {
         ...content('file_delivered'),
