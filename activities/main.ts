@@ -9,6 +9,7 @@ import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/deltas.js';
 import { Notifier } from '../src/stream/notify.js';
+import { DELETED_SESSIONS_CHANNEL, sessionsOf } from '../src/workspaces/deleted-sessions.js';
 import { CREDENTIAL_CHANNEL, droppedOf } from '../src/mcp/user-credentials.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
 import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/abortable-activities.js';
@@ -95,6 +96,8 @@ export async function startWorker(
     {
       onPayload: (payload, channel) => {
         if (channel === CANCEL_CHANNEL) abortableActivities.cancel(payload);
+        else if (channel === DELETED_SESSIONS_CHANNEL)
+          for (const id of sessionsOf(payload)) void sandboxes.provider?.dispose(id);
         else if (channel === CREDENTIAL_CHANNEL) for (const one of droppedOf(payload)) void mcp.closeOf(one);
         else answers.notify(payload);
       },
@@ -110,6 +113,7 @@ export async function startWorker(
   void cancels.add(CANCEL_CHANNEL);
   void cancels.add(ANSWER_CHANNEL);
   void cancels.add(CREDENTIAL_CHANNEL);
+  if (sandboxes.provider !== null) void cancels.add(DELETED_SESSIONS_CHANNEL);
   const reconciler = openTurnEngine(config, {
     ...{ db, backgroundPool, notifier, models: catalogue, log, connection },
     eager: false,

@@ -7,6 +7,8 @@ import type { Tree } from './tree.js';
 /** What trees that wait for their next command may take on the disk of a worker. */
 const MAX_BYTES = 10 * GIB;
 export const MAX_TREES = 500;
+/** A tree of a session that is deleted goes at once; if a worker has missed that, after this time without a command. */
+const MAX_AGE_MS = 24 * 3_600_000;
 
 interface Cached {
   tree: Tree;
@@ -15,12 +17,17 @@ interface Cached {
   bytes: number;
 }
 
+interface Kept extends Cached {
+  /** When it was put, by `performance.now()`. */
+  since: number;
+}
+
 /**
  * The trees of sessions that have no command now, the least recently used first. A tree is used again only if it is exactly the
  * version that a command begins with: one whose changes were not stored is thrown away then.
  */
 export class TreeCache {
-  readonly #trees = new Map<string, Cached>();
+  readonly #trees = new Map<string, Kept>();
   #bytes = 0;
 
   constructor(
@@ -44,12 +51,20 @@ export class TreeCache {
 
   async put(sessionId: string, cached: Cached): Promise<void> {
     void this.dispose(sessionId);
-    this.#trees.set(sessionId, cached);
+    this.#trees.set(sessionId, { ...cached, since: performance.now() });
     this.#bytes += cached.bytes;
     const isFull = await isDiskFull(this.folder);
     for (const id of this.#trees.keys()) {
       if (!isFull && this.#bytes <= MAX_BYTES && this.#trees.size <= MAX_TREES) return;
       void this.dispose(id);
+    }
+  }
+
+  /** Removes trees that no command has used for a day. */
+  async removeOld(maxAgeMs = MAX_AGE_MS): Promise<void> {
+    for (const [id, { since }] of this.#trees) {
+      if (performance.now() - since < maxAgeMs) return;
+      await this.dispose(id);
     }
   }
 

@@ -2,6 +2,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { parseActions, sessionRunning } from '../../src/sessions/required-actions.js';
 import { lockSession, softDeleteSession } from '../../src/sessions/store.js';
+import { notifyDeletedSessions } from '../../src/workspaces/deleted-sessions.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 
@@ -13,12 +14,14 @@ export const deleteSession = operation({
   errors: ['session_not_found', 'session_running'],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource }) {
-    await transaction(deps.db, async (tx) => {
+    const { hadWorkspace } = await transaction(deps.db, async (tx) => {
       const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
       if (session.turn_state !== null && isOpen(session.turn_state)) {
         throw sessionRunning(parseActions(session.required_actions));
       }
-      await softDeleteSession(tx, session.id);
+      return softDeleteSession(tx, session.id);
     });
+    // After the commit: a notification in a transaction makes all others wait for its commit.
+    if (hadWorkspace) await notifyDeletedSessions(deps.db, [resource.id]);
   },
 });

@@ -4,6 +4,7 @@ import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
 import { WEBHOOK_EVENT_TYPES } from '../webhooks/event-types.js';
 import { DELIVERY_ID } from '../webhooks/record-deliveries.js';
+import { notifyDeletedSessions } from '../workspaces/deleted-sessions.js';
 
 const ROWS_OF_TURNS = [
   'turn_servers',
@@ -75,7 +76,7 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
  * open turn stay, and so do those of a schedule that has not ended, and those whose latest turn this statement cannot see yet.
  */
 export async function expireSessions(db: DataSource, days: number, limit: number): Promise<number> {
-  const [, count] = await db.query<[unknown[], number]>(
+  const [rows, count] = await db.query<[{ had_workspace: string | null }[], number]>(
     `WITH old AS (
        SELECT id FROM sessions
        WHERE deleted_at IS NULL AND metadata_updated_at < statement_timestamp() - $1 * interval '1 day'
@@ -85,9 +86,14 @@ export async function expireSessions(db: DataSource, days: number, limit: number
          AND NOT EXISTS (SELECT FROM schedules s WHERE s.session_id = sessions.id AND s.deleted_at IS NULL AND s.state <> 'ended')
        LIMIT $2 FOR UPDATE SKIP LOCKED),
      answers AS (UPDATE idempotency_records SET response = NULL FROM old WHERE resource_id = old.id),
-     workspace AS (DELETE FROM workspaces USING old WHERE workspaces.session_id = old.id)
-     UPDATE sessions SET deleted_at = clock_timestamp() FROM old WHERE sessions.id = old.id`,
+     workspace AS (DELETE FROM workspaces USING old WHERE workspaces.session_id = old.id RETURNING workspaces.session_id)
+     UPDATE sessions SET deleted_at = clock_timestamp() FROM old LEFT JOIN workspace ON workspace.session_id = old.id
+       WHERE sessions.id = old.id RETURNING workspace.session_id AS had_workspace`,
     [days, limit],
+  );
+  await notifyDeletedSessions(
+    db,
+    rows.flatMap(({ had_workspace: id }) => id ?? []),
   );
   return count;
 }

@@ -232,8 +232,9 @@ export async function updateFields(
 }
 
 /** Soft-deletes a locked session together with its events, and discards its workspace and what waits. */
-export async function softDeleteSession(tx: EntityManager, id: string): Promise<void> {
+export async function softDeleteSession(tx: EntityManager, id: string): Promise<{ hadWorkspace: boolean }> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
-  await runSql(tx, sql`DELETE FROM workspaces WHERE session_id = ${id}`);
+  const workspaces = await runSql(tx, sql`DELETE FROM workspaces WHERE session_id = ${id} RETURNING session_id`);
   await softDelete(tx, SessionEntity, id);
+  return { hadWorkspace: workspaces.length > 0 };
 }

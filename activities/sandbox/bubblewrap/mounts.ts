@@ -11,6 +11,8 @@ import { GIB } from '../../../src/platform/units.js';
 import type { Mount } from '../../../src/workspaces/sandbox.js';
 import { isDiskFull } from '../disk-space.js';
 
+/** Contents that no command has used for so long are removed: their file or skill may be deleted. */
+const MAX_AGE_MS = 24 * 3_600_000;
 /** What the contents of mounts may take on the disk of a worker; those that commands use now may be more. */
 const MAX_BYTES = 10 * GIB;
 
@@ -26,6 +28,8 @@ interface Copy {
   bytes: number;
   /** How many sandboxes have it. */
   users: number;
+  /** When a sandbox took it last, by `performance.now()`. */
+  takenAt: number;
 }
 
 /** The contents of mounts on the disk of a worker: one copy for all sessions, and none is ever changed. */
@@ -97,6 +101,7 @@ export class MountStore {
     // Someone may have cleaned the folder up.
     const copy = known !== undefined && (!known.isLoaded || existsSync(known.place)) ? known : this.#load(mount);
     copy.users += 1;
+    copy.takenAt = performance.now();
     this.#copies.set(mount.id, copy);
     this.#bytes += copy.bytes;
     return copy;
@@ -122,8 +127,18 @@ export class MountStore {
       },
     );
     loaded.catch(ignored('those who wait for the content have the error'));
-    const copy: Copy = { place, loaded, isLoaded: false, bytes: 0, users: 0 };
+    const copy: Copy = { place, loaded, isLoaded: false, bytes: 0, users: 0, takenAt: 0 };
     return copy;
+  }
+
+  /** Removes contents that no command has used for a day. */
+  async removeOld(maxAgeMs = MAX_AGE_MS): Promise<void> {
+    for (const [id, copy] of this.#copies) {
+      if (performance.now() - copy.takenAt < maxAgeMs) return;
+      if (copy.users > 0 || !copy.isLoaded) continue;
+      this.#forget(id, copy);
+      await rm(copy.place, { recursive: true, force: true });
+    }
   }
 
   async #evict(): Promise<void> {

@@ -78,7 +78,7 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     try {
       const parts = await this.#ready();
       if (parts === null) return MISSING;
-      void this.#maintain(parts.folder);
+      void this.#maintain(parts);
       const tree = this.#newTree(parts.folder);
       try {
         const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS);
@@ -152,11 +152,12 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     };
   }
 
-  async #maintain(folder: SandboxFolder): Promise<void> {
+  async #maintain({ folder, cache, mounts }: Parts): Promise<void> {
     try {
       await folder.maintain();
+      await Promise.all([cache.removeOld(), mounts.removeOld()]);
     } catch (err) {
-      this.log.warn({ err }, 'folders that earlier workers left below SANDBOX_DIR could not be removed');
+      this.log.warn({ err }, 'what is no longer needed below SANDBOX_DIR could not be removed');
     }
   }
 
