@@ -21,6 +21,7 @@ import { KeyUse } from '../src/projects/key-use.js';
 import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { createRateLimiter, createTokenLimiter, type RateLimiter, type TokenLimiter } from '../src/projects/limits.js';
 import { SessionTokens } from '../src/projects/session-token.js';
+import { BodyRoom } from './http/core/body-room.js';
 import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
 import { openTurnServices, type SharedWorker, type TurnServices } from './turn-services.js';
@@ -45,6 +46,7 @@ export interface ApiDeps extends TurnServices {
   tokenLimiter: TokenLimiter;
   readiness: Readiness;
   uploads: UploadSlots;
+  bodies: BodyRoom;
   schemaChecks: SchemaChecks;
   reads: ReadSlots;
   /** Manifests of workspaces. */
@@ -97,6 +99,7 @@ export async function openDeps(
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     tokenLimiter: createTokenLimiter(db),
     uploads: new UploadSlots(config.uploadBudgetBytes),
+    bodies: new BodyRoom(),
     schemaChecks: new SchemaChecks(),
     reads: new ReadSlots(),
     manifests: new ManifestReader(storage),

@@ -5,7 +5,7 @@ import { isStorableText } from '../../../src/platform/text.js';
 import { readBody } from './read-body.js';
 import { MIB } from '../../../src/platform/units.js';
 
-const MAX_BYTES = 2 * MIB;
+export const MAX_BODY_BYTES = 2 * MIB;
 /** No operation has a deeper or wider body. This is checked before code recurses into it or compares its items. */
 const MAX_DEPTH = 64;
 const MAX_WIDTH = 1000;
@@ -17,7 +17,7 @@ const MAX_WIDTH = 1000;
  */
 export async function readJson(ctx: Context, maxValues: number): Promise<unknown> {
   requireJsonType(ctx);
-  const bytes = await readBody(ctx.req, { maxBytes: MAX_BYTES, inspect: limitValues(maxValues) });
+  const bytes = await readBody(ctx.req, { maxBytes: MAX_BODY_BYTES, inspect: limitValues(maxValues) });
   const value = parse(bytes);
   const problem = findProblem(value, 0);
   if (problem !== null) throw validationError(problem.path, problem.message);

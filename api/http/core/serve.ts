@@ -39,7 +39,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     if (checkQuery) checkQuery(request.query);
     if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
 
-    const body = checkBody && checkBody(await bodyOf(ctx, operation));
+    const body = checkBody && checkBody(await bodyOf(ctx, deps, caller, operation));
     await operation.check?.({ deps, body, caller });
     const idempotency = operation.idempotent ? idempotencyOf(ctx, deps, caller, operation.success.status) : withoutKey;
     const call: Call = { ...request, ...idempotency, resource, body };
@@ -52,8 +52,9 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
   };
 }
 
-function bodyOf(ctx: Context, operation: Operation): Promise<unknown> | object {
+async function bodyOf(ctx: Context, { bodies }: ApiDeps, caller: Caller, operation: Operation): Promise<unknown> {
   if (operation.optionalBody && hasNoBody(ctx)) return {};
+  await bodies.enter(ctx, caller.projectId);
   return readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES);
 }
 

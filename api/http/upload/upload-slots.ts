@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { MemoryShare } from '../../../src/platform/memory-share.js';
+import { MAX_FILE_BYTES } from '../../../src/files/store.js';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 
@@ -7,8 +8,8 @@ const MAX_UPLOADS_PER_PROJECT = 8;
 const WAIT_TIMEOUT_MS = 30_000;
 
 /**
- * Limits uploads in this process: their number per project, and the total size of temporary files. Further uploads wait
- * unread in the order of arrival.
+ * Limits uploads in this process: their number per project, and the size of temporary files, of all projects and of one. Further
+ * uploads wait unread; the projects that wait take turns.
  */
 export class UploadSlots {
   readonly #slots = new FairQueue({ perProject: MAX_UPLOADS_PER_PROJECT });
@@ -18,7 +19,8 @@ export class UploadSlots {
     maxBytes: number,
     private readonly waitTimeoutMs = WAIT_TIMEOUT_MS,
   ) {
-    this.#room = new MemoryShare(maxBytes);
+    // Half, but at least the largest file.
+    this.#room = new MemoryShare(maxBytes, Math.max(Math.ceil(maxBytes / 2), Math.min(maxBytes, MAX_FILE_BYTES)));
   }
 
   /**
@@ -31,7 +33,7 @@ export class UploadSlots {
     try {
       // Without a Content-Length, reserve the largest allowed size.
       const bytes = Math.min(ctx.request.length ?? maxBytes, maxBytes);
-      const releaseRoom = await this.#room.take(bytes, timeout).catch(tooMany);
+      const releaseRoom = await this.#room.take(bytes, timeout, projectId).catch(tooMany);
       try {
         return await receive();
       } finally {
