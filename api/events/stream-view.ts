@@ -21,7 +21,7 @@ export class StreamView {
     private readonly stream: OpenStream,
     private readonly isOfSession: boolean,
   ) {
-    this.#reader = feed.join(sessionId, this.#notify);
+    this.#reader = feed.join(sessionId, stream.owner.projectId, this.#notify);
     stream.signal.addEventListener('abort', this.#resume);
   }
 

@@ -1,6 +1,6 @@
-import pLimit from 'p-limit';
 import type { DataSource } from 'typeorm';
 import { Listener } from '../db/listen.js';
+import { FairQueue } from '../platform/fair-queue.js';
 import type { Logger } from '../platform/logger.js';
 import { channelOf, idsOfNotification, parseNotification, type TurnNotification } from './notify.js';
 import { findBehind } from './read-next.js';
@@ -27,7 +27,8 @@ export class Feed {
   #isPolling = false;
   #deltasPolledAt = 0;
   #connectedAt = 0;
-  readonly #limit = pLimit(MAX_PARALLEL_READS);
+  /** The lines of the projects take turns, and one read is always left for another one. */
+  readonly #reads = new FairQueue({ total: MAX_PARALLEL_READS, perProject: MAX_PARALLEL_READS - 1 });
 
   constructor(
     listenUrl: string,
@@ -43,11 +44,12 @@ export class Feed {
   }
 
   /** The shared reader of a session, which calls `notify` when there may be new frames. Call `leave` when done. */
-  join(sessionId: string, notify: () => void): SessionReader {
+  join(sessionId: string, projectId: string, notify: () => void): SessionReader {
     let reader = this.#readers.get(sessionId);
     if (reader === undefined) {
       const listening = this.#listener.add(channelOf(sessionId));
-      reader = new SessionReader(sessionId, listening, this.#ringMemory.createRing(), this.#limit, this.db, this.log);
+      const inTurn = <T>(read: () => Promise<T>): Promise<T> => this.#reads.within(projectId, read);
+      reader = new SessionReader(sessionId, listening, this.#ringMemory.createRing(), inTurn, this.db, this.log);
       this.#readers.set(sessionId, reader);
     }
     reader.watchers.add(notify);

@@ -1,4 +1,3 @@
-import type { LimitFunction } from 'p-limit';
 import type { DataSource } from 'typeorm';
 import { unlessLate } from '../platform/limited-wait.js';
 import type { Logger } from '../platform/logger.js';
@@ -41,12 +40,12 @@ export class SessionReader {
   #notifyTimer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** `listening` resolves when the session's notifications arrive; `limit` bounds the reads of all readers. */
+  /** `listening` resolves when the session's notifications arrive; `inTurn` bounds the reads of all readers. */
   constructor(
     readonly sessionId: string,
     private readonly listening: Promise<void>,
     private readonly ring: FrameRing,
-    private readonly limit: LimitFunction,
+    private readonly inTurn: <T>(read: () => Promise<T>) => Promise<T>,
     private readonly db: DataSource,
     private readonly log: Logger,
   ) {}
@@ -66,7 +65,7 @@ export class SessionReader {
   async open(projectId: string, lastEventId: string, isOfSession: boolean): Promise<NextFrames | null> {
     const place = placeOf({ projectId, sessionId: this.sessionId }, lastEventId);
     await unlessLate(this.listening, LISTEN_TIMEOUT_MS, () => undefined);
-    return this.limit(async () => {
+    return this.inTurn(async () => {
       const next = await readNext(this.db, place, { isOfSession, withFrames: this.#head === null });
       if (next !== null) this.#begin(next);
       return next;
@@ -105,7 +104,7 @@ export class SessionReader {
     clearTimeout(this.#gapTimer ?? undefined);
     this.#gapTimer = null;
     this.#isReading = true;
-    void this.limit(() => this.#read()).catch((err: unknown) => {
+    void this.inTurn(() => this.#read()).catch((err: unknown) => {
       this.log.warn({ err, session_id: this.sessionId }, 'a stream reader could not read on');
       if (this.#waiting.length > 0) this.#catchUpLater();
     });

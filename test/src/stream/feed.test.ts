@@ -28,7 +28,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const sessions = await insertSessions(db, projectId, TURNS);
     for (const id of sessions) await begin(id);
     feed = new Feed(database.url, counting(db), log);
-    for (const id of sessions) readers.push(feed.join(id, noop));
+    for (const id of sessions) readers.push(feed.join(id, 'proj_1', noop));
     await Promise.all(readers.map((reader) => reader.open(projectId, '', false)));
   });
   after(async () => {
@@ -71,8 +71,22 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     ).map(({ pid }) => pid);
   const terminal = ({ head }: SessionReader): boolean => head!.isOver;
 
-  it('the readers of a process after its LISTEN connection was lost read four turns at once when they begin', () => {
-    expect(reads.mostAtOnce).to.equal(MAX_PARALLEL_READS);
+  it('the readers of a process after its LISTEN connection was lost read three turns of a project at once when they begin', () => {
+    expect(reads.mostAtOnce).to.equal(MAX_PARALLEL_READS - 1);
+  });
+
+  it('the readers of a process after its LISTEN connection was lost do not make the stream of another project wait', async () => {
+    const other = await createKey(db, { project: 'other' });
+    const [id] = await insertSessions(db, other.projectId, 1);
+    await acceptMessage(db, other.projectId, id!, { content: 'x', files: [], skills: [] }, 'test');
+    const reader = feed.join(id!, other.projectId, noop);
+    reads.count = 0;
+    const many = readers.map((one) => one.open(projectId, '', false));
+    await reader.open(other.projectId, '', false);
+    expect(reads.count).to.be.at.most(2 * MAX_PARALLEL_READS);
+    await Promise.all(many);
+    expect(reads.count).to.be.greaterThan(TURNS);
+    feed.leave(reader, noop);
   });
 
   it('the readers of a process after its LISTEN connection was lost read what is new and nothing else', async () => {
@@ -105,7 +119,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
 
   it('the readers of a process after its LISTEN connection was lost lose nothing that is notified between joining and the end of the statement that opens a stream', async () => {
     const [id] = (await insertSessions(db, projectId, 1)) as [string];
-    const reader = feed.join(id, noop);
+    const reader = feed.join(id, 'proj_1', noop);
     const { id: turnId } = await begin(id);
     // Neither is in the tables, where the statement or a poll would find it.
     const notifier = new Notifier({ query: async () => [] } as unknown as DataSource, log);
@@ -129,7 +143,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
   it('the readers of a process after its LISTEN connection was lost do not take an id of a delta that nobody has seen for the place of the session', async () => {
     const [id] = (await insertSessions(db, projectId, 1)) as [string];
     const { id: turnId } = await begin(id);
-    const reader = feed.join(id, noop);
+    const reader = feed.join(id, 'proj_1', noop);
     await reader.open(projectId, `${turnId}:1.9.9`, false);
     expect(reader.head!.at).to.deep.equal([1, 1, 0, 0]);
     feed.leave(reader, noop);
@@ -141,7 +155,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
       sessions.map(async (id) => {
         const { id: turnId } = await begin(id);
         await end(turnId);
-        const reader = feed.join(id, noop);
+        const reader = feed.join(id, 'proj_1', noop);
         const { frames, to } = (await reader.open(projectId, `${turnId}:2`, true))!;
         expect([frames, to.at, to.isOver]).to.deep.equal([[], [1, 2, 0, 0], true]);
         return reader;
@@ -165,7 +179,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
 
   it('the readers of a process after its LISTEN connection was lost hold no frames between turns', async () => {
     const [id] = (await insertSessions(db, projectId, 1)) as [string];
-    const reader = feed.join(id, noop);
+    const reader = feed.join(id, 'proj_1', noop);
     const first = (await reader.open(projectId, '', true))!;
     const { id: turnId } = await begin(id);
     await eventually('the turn is there', () => reader.head!.turnId === turnId);
