@@ -134,6 +134,15 @@ describe('traces', () => {
     const of = (name: string) =>
       receiver.spans.find((span) => span.traceId === traceId && span.name === name)!.attributes;
     const { usage } = ended;
+    const ofProject = [
+      'POST /v1/sessions/{session_id}/messages',
+      'invoke_agent',
+      'chat scripted-1',
+      'execute_tool mcp__web__search',
+    ];
+    const projects = ofProject.map((name) => of(name).project_id);
+    expect(new Set(projects)).to.have.property('size', 1);
+    expect(projects[0]).to.match(/^proj_/);
     expect(of('invoke_agent')).to.deep.include({
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.conversation.id': sessionId,

@@ -6,7 +6,7 @@ import type { ModelClient } from './clients.js';
 /** Runs a model call in a span, named as OpenTelemetry's conventions for generative AI say. It has no content. */
 export function withChatSpan<T>(
   { entry }: ModelClient,
-  { sessionId, step, failures }: ModelCall,
+  { sessionId, projectId, step, failures }: ModelCall,
   answer: ModelAnswer,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -16,6 +16,7 @@ export function withChatSpan<T>(
     'gen_ai.provider.name': typeof provider === 'object' && 'google_vertex' in provider ? 'gcp.vertex_ai' : 'anthropic',
     'gen_ai.request.model': entry.model,
     'gen_ai.conversation.id': sessionId,
+    project_id: projectId,
     step,
     attempt: failures + 1,
   };

@@ -120,12 +120,17 @@ export async function runTool(
 }
 
 /** As OpenTelemetry's conventions for generative AI and for MCP say; without input and result. */
-function spanOf({ sessionId }: TurnContext, { name, toolUseId }: ToolCallRow, found: RunnableTool): Attributes {
+function spanOf(
+  { sessionId, projectId }: TurnContext,
+  { name, toolUseId }: ToolCallRow,
+  found: RunnableTool,
+): Attributes {
   return {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': name,
     'gen_ai.tool.call.id': toolUseId,
     'gen_ai.conversation.id': sessionId,
+    project_id: projectId,
     ...(found.kind === 'mcp' && { 'mcp.method.name': 'tools/call', mcp_server_id: found.tool.serverId }),
   };
 }

@@ -64,9 +64,15 @@ export async function traceTurn(
   { state, stop_reason, error, usage }: TurnResult,
 ): Promise<void> {
   if (!isTracing()) return;
-  const [turn] = await runSql<{ trace: string | null; model_id: string; started: number; ended: number }>(
+  const [turn] = await runSql<{
+    trace: string | null;
+    project_id: string;
+    model_id: string;
+    started: number;
+    ended: number;
+  }>(
     db,
-    sql`SELECT trace, coalesce(turns.model_id, sessions.model_id) AS model_id, 
+    sql`SELECT trace, sessions.project_id, coalesce(turns.model_id, sessions.model_id) AS model_id, 
           (extract(epoch FROM coalesce(started_at, queued_at)) * 1000)::double precision AS started,
           (extract(epoch FROM ended_at) * 1000)::double precision AS ended
         FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = ${id}`,
@@ -75,6 +81,7 @@ export async function traceTurn(
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.conversation.id': sessionId,
+    project_id: turn.project_id,
     'gen_ai.request.model': turn.model_id,
     'gen_ai.usage.input_tokens': usage?.input_tokens,
     'gen_ai.usage.output_tokens': usage?.output_tokens,

@@ -50,6 +50,8 @@ export function observe(log: Logger, trustTraceparent: boolean): Middleware {
         await next();
         const route = ctx.state.route as string | undefined;
         if (route !== undefined) span.updateName(`${ctx.method} ${route}`).setAttribute('http.route', route);
+        const caller = ctx.state.caller as Caller | undefined;
+        if (caller !== undefined) span.setAttribute('project_id', caller.projectId);
         span.setAttribute('http.response.status_code', ctx.status);
         if (ctx.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       },
