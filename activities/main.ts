@@ -9,7 +9,7 @@ import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { ConversationCache } from '../src/steps/conversation-cache.js';
 import { DeltaStore } from '../src/stream/deltas.js';
 import { Notifier } from '../src/stream/notify.js';
-import { DELETED_SESSIONS_CHANNEL, sessionsOf } from '../src/workspaces/deleted-sessions.js';
+import { DELETED_SESSIONS_CHANNEL, sessionsOf } from '../src/sessions/deleted-sessions.js';
 import { CREDENTIAL_CHANNEL, droppedOf } from '../src/mcp/user-credentials.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
 import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/abortable-activities.js';

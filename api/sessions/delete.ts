@@ -2,7 +2,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { parseActions, sessionRunning } from '../../src/sessions/required-actions.js';
 import { lockSession, softDeleteSession } from '../../src/sessions/store.js';
-import { notifyDeletedSessions } from '../../src/workspaces/deleted-sessions.js';
+import { notifyDeletedSessions } from '../../src/sessions/deleted-sessions.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 

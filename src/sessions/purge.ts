@@ -4,7 +4,7 @@ import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
 import { WEBHOOK_EVENT_TYPES } from '../webhooks/event-types.js';
 import { DELIVERY_ID } from '../webhooks/record-deliveries.js';
-import { notifyDeletedSessions } from '../workspaces/deleted-sessions.js';
+import { notifyDeletedSessions } from './deleted-sessions.js';
 
 const ROWS_OF_TURNS = [
   'turn_servers',
