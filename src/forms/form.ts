@@ -1,4 +1,4 @@
-import { asJsonObject, isJsonObject, type JsonObject } from '../platform/json-object.js';
+import { asJsonObject, isJsonObject, withoutNulls, type JsonObject } from '../platform/json-object.js';
 import { hidesText } from '../platform/text.js';
 import { misfitOf } from './answer.js';
 import type { Choices, Field, Form, Labelled, Option, Options, Text } from './fields.js';
@@ -13,7 +13,7 @@ const MAX_SHOWN_PLACE = 200;
 
 /** Returns the form that a server's schema describes. @throws FormError if it is not valid or not flat */
 export function readForm(schema: unknown): Form {
-  const { type, properties, required } = asJsonObject(schema);
+  const { type, properties, required } = withoutNulls(schema);
   if (type !== 'object') throw wrong('type', 'must be "object"');
   if (!isJsonObject(properties)) throw wrong('properties', 'must be an object');
   const fields = Object.entries(properties).map(([name, field]) => {
@@ -30,7 +30,7 @@ export function readForm(schema: unknown): Form {
 }
 
 function readField(schema: unknown, place: string): Field {
-  const field = asJsonObject(schema);
+  const field = withoutNulls(schema);
   const read = new Reader(field, place);
   const labels = { ...read.text('title'), ...read.text('description') };
   const form = ((): Field => {
@@ -56,7 +56,7 @@ function readField(schema: unknown, place: string): Field {
 }
 
 function readItems({ items }: JsonObject, place: string): Choices['items'] {
-  const options = asJsonObject(items);
+  const options = withoutNulls(items);
   if ('anyOf' in options) return { anyOf: titledOptions(options.anyOf, `${place}.items.anyOf`) };
   if (options.type !== 'string' || !('enum' in options)) {
     throw wrong(`${place}.items`, 'must be {"type": "string", "enum": […]} or {"anyOf": [{"const": …, "title": …}]}');

@@ -85,7 +85,7 @@ export function readQuestion(params: unknown, cleaner: Cleaner): AskedQuestion {
     const size = `${MAX_QUESTION_BYTES / 1024} KiB and ${MAX_QUESTION_VALUES} JSON values`;
     throw invalid(`a question needs params, and has at most ${size}`);
   }
-  const { message, mode = 'form', url, requestedSchema } = asJsonObject(params);
+  const { message, mode, url, requestedSchema } = asJsonObject(params);
   if (typeof message !== 'string' || codePointLength(message) > MAX_MESSAGE_LENGTH || hidesText(message)) {
     throw invalid(
       `message must be a text of at most ${MAX_MESSAGE_LENGTH} characters, without control characters or overrides of the writing direction`,
@@ -101,12 +101,12 @@ export function readQuestion(params: unknown, cleaner: Cleaner): AskedQuestion {
     }
     return { message: shown, mode, requestedSchema: null, url: address };
   }
-  if (mode !== 'form') throw invalid('mode must be "form" or "url"');
+  if (mode !== 'form' && mode !== undefined && mode !== null) throw invalid('mode must be "form" or "url"');
   const form = formOf(cleanJson(requestedSchema, cleaner));
   if (Buffer.byteLength(JSON.stringify(form)) > MAX_SCHEMA_BYTES) {
     throw invalid('requestedSchema has more than 32 KiB');
   }
-  return { message: shown, mode, requestedSchema: form, url: null };
+  return { message: shown, mode: 'form', requestedSchema: form, url: null };
 }
 
 /** For connections without a call: a question belongs to one. */

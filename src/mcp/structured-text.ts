@@ -16,9 +16,7 @@ const MIN_LEFT_OUT_CHARACTERS = 200;
 /** The structured result as compact JSON, without what the texts say; null if they say all. */
 export function structuredText(structured: unknown, texts: readonly string[]): string | null {
   if (structured === undefined || structured === null) return null;
-  if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) {
-    return `[structured result nested deeper than ${MAX_STRUCTURED_DEPTH} levels: cannot be shown to you]`;
-  }
+  if (isDeeperThan(MAX_STRUCTURED_DEPTH, structured)) return shownJson(structured, 'structured result');
   if (isSaidBy(structured, texts)) return null;
   const rest = withoutTexts(
     structured,
@@ -26,9 +24,19 @@ export function structuredText(structured: unknown, texts: readonly string[]): s
   );
   const json = exactText(rest);
   if (json === '{}' && exactText(structured) !== json) return null;
+  return limitedJson(json, 'structured result', MAX_STRUCTURED_BYTES);
+}
+
+/** Any value as compact JSON. `what` names one that is too deep or too long to show. */
+export function shownJson(value: unknown, what: string, maxBytes = MAX_STRUCTURED_BYTES): string {
+  if (isDeeperThan(MAX_STRUCTURED_DEPTH, value))
+    return `[${what} nested deeper than ${MAX_STRUCTURED_DEPTH} levels: cannot be shown to you]`;
+  return limitedJson(exactText(value), what, maxBytes);
+}
+
+function limitedJson(json: string, what: string, maxBytes: number): string {
   const bytes = Buffer.byteLength(json);
-  if (bytes <= MAX_STRUCTURED_BYTES) return json;
-  return `[structured result of ${bytes} bytes left out: at most ${MAX_STRUCTURED_BYTES} are shown to you]`;
+  return bytes <= maxBytes ? json : `[${what} of ${bytes} bytes left out: at most ${maxBytes} are shown to you]`;
 }
 
 /**

@@ -1,14 +1,20 @@
 import { imageTypeOf, MAX_IMAGE_BYTES, type ImageType } from '../models/image-type.js';
-import { asJsonObject, type JsonObject } from '../platform/json-object.js';
+import { isMarkedNumber } from '../platform/exact-json.js';
+import { asJsonObject, isJsonObject, withoutNulls, type JsonObject } from '../platform/json-object.js';
 import type { Cleaner } from './cleaner.js';
-import { structuredText } from './structured-text.js';
+import { shownJson, structuredText } from './structured-text.js';
 
 const MAX_PARTS = 1000;
 /** Values of `isError` that servers send for true. */
-const IS_TRUE: ReadonlySet<unknown> = new Set([true, 'true', 1]);
+const IS_TRUE: ReadonlySet<unknown> = new Set([true, 'true', 'True', 1]);
 /** Images of a result that are stored. A request shows at most 20. */
 const MAX_IMAGES = 100;
 const MAX_BASE64_LENGTH = (MAX_IMAGE_BYTES / 3) * 4;
+/** A part of a kind that MCP does not know, as JSON. A longer one is mostly a file in base64. */
+const MAX_OTHER_PART_BYTES = 16 * 1024;
+/** Members that say nothing about the content, of a part and of a result. */
+const ABOUT_PART: ReadonlySet<string> = new Set(['type', '_meta', 'annotations']);
+const ABOUT_RESULT: ReadonlySet<string> = new Set(['_meta', 'isError', 'content', 'structuredContent']);
 
 interface DecodedImage {
   bytes: Buffer;
@@ -60,17 +66,20 @@ export async function readToolAnswer<Image extends { type: string }>(
 
   for (const part of parts.slice(0, MAX_PARTS)) {
     signal.throwIfAborted();
-    const { text, data, mimeType, resource } = part;
+    const { text, mimeType, resource, source } = part;
+    const data = part.data ?? asJsonObject(source).data;
     const type = typeOf(part);
-    if (type === 'text') await addText(string(text));
-    else if (type === 'image') await addBytes('image', data, mimeType, '');
-    else if (type === 'resource') {
-      const { uri, text: content, blob, mimeType: kind } = asJsonObject(resource);
-      if (typeof content === 'string') await addText(`[resource ${string(uri)}${inParentheses(kind)}]\n${content}`);
+    if (type === 'text' && isGiven(text)) await addText(isText(text) ? text : shownJson(text, 'text'));
+    else if (type === 'image' && isGiven(data)) await addBytes('image', data, mimeType, '');
+    else if (type === 'resource' && isJsonObject(resource)) {
+      const { uri, text: content, blob, mimeType: kind } = resource;
+      const label = `resource ${string(uri)}`;
+      if (isText(content)) await addText(`[${label}${inParentheses(kind)}]\n${content}`);
+      else if (isGiven(content)) await addText(`[${label}${inParentheses(kind)}]\n${shownJson(content, label)}`);
       else await addBytes('resource', blob, kind, ` ${string(uri)}`);
     } else if (type === 'resource_link') await addText(linkText(part));
-    else if (type === 'audio') await addText(notShown('audio', data, mimeType, ''));
-    else await addText(`[content of a kind that cannot be shown: ${string(type) || 'unnamed'}]`);
+    else if (type === 'audio' && isGiven(data)) await addText(notShown('audio', data, mimeType, ''));
+    else await addText(otherPart(part));
   }
   const leftOut = [
     ...(parts.length > MAX_PARTS ? [`${parts.length - MAX_PARTS} more parts (a result may have ${MAX_PARTS})`] : []),
@@ -79,27 +88,61 @@ export async function readToolAnswer<Image extends { type: string }>(
   if (leftOut.length > 0) await addText(`[left out: ${leftOut.join(', ')}]`);
   const structured = structuredText(answer.structuredContent, textsOf(parts));
   if (structured !== null) await addText(structured);
+  if (blocks.length === 0 && structured === null) await addText(otherMembers(answer));
   if (blocks.length === 0) await addText('[The tool returned no content.]');
   return { content: blocks, isError: IS_TRUE.has(answer.isError) };
 }
 
-/** Decodes a base64 image; null if the model's API does not accept it. */
-export function modelImage(base64: unknown): DecodedImage | null {
-  if (typeof base64 !== 'string' || base64.length > MAX_BASE64_LENGTH) return null;
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64) || base64.length % 4 !== 0) return null;
+/**
+ * Decodes an image in base64, with line breaks, as a data URL or in the alphabet for urls, too; null if the model's API does
+ * not accept it.
+ */
+export function modelImage(data: unknown): DecodedImage | null {
+  if (typeof data !== 'string' || data.length > 2 * MAX_BASE64_LENGTH) return null;
+  const base64 = data
+    .replace(/^data:[^,]{0,256};base64,/i, '')
+    .replace(/\s+/g, '')
+    .replaceAll('-', '+')
+    .replaceAll('_', '/');
+  if (base64.length > MAX_BASE64_LENGTH || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return null;
+  if (base64.replace(/=+$/, '').length % 4 === 1) return null;
   const bytes = Buffer.from(base64, 'base64');
   const mediaType = imageTypeOf(bytes);
   return mediaType === null ? null : { bytes, mediaType };
 }
 
-/** Some servers send one part without its list, or texts instead of parts. */
+/** Some servers send one part without its list, or texts and other values instead of parts. */
 function partsOf(content: unknown): JsonObject[] {
   const parts: unknown[] = Array.isArray(content) ? content : [content ?? []].flat();
-  return parts.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : asJsonObject(part)));
+  return parts.map((part) => (isJsonObject(part) ? part : { type: 'text', text: part }));
 }
 
 function typeOf({ type, text }: JsonObject): unknown {
-  return type === undefined && typeof text === 'string' ? 'text' : type;
+  return !isGiven(type) && typeof text === 'string' ? 'text' : type;
+}
+
+/** A part that MCP does not know, or without what its type needs. */
+function otherPart(part: JsonObject): string {
+  const members = membersOf(part, ABOUT_PART);
+  const label = `content of the kind ${string(part.type) || 'unnamed'}`;
+  if (members === null) return `[${label}, without content]`;
+  if (isText(members.text)) return `[${label}]\n${members.text}`;
+  return `[${label}]\n${shownJson(members, 'it', MAX_OTHER_PART_BYTES)}`;
+}
+
+/** What a server sent in place of content: a result that was made by hand is often the bare object. */
+function otherMembers(answer: JsonObject): string {
+  const members = membersOf(answer, ABOUT_RESULT);
+  return members === null ? '' : shownJson(members, 'result');
+}
+
+function membersOf(value: JsonObject, about: ReadonlySet<string>): JsonObject | null {
+  const members = Object.entries(withoutNulls(value)).filter(([name]) => !about.has(name));
+  return members.length === 0 ? null : Object.fromEntries(members);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 function textsOf(parts: readonly JsonObject[]): string[] {
@@ -131,5 +174,10 @@ function inParentheses(mimeType: unknown): string {
 }
 
 function string(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+  return isText(value) ? value : '';
+}
+
+/** A long number has the type of a string here (src/platform/exact-json). */
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && !isMarkedNumber(value);
 }

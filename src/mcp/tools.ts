@@ -29,8 +29,10 @@ export async function listTools(connection: McpConnection, signal: AbortSignal, 
   for (let cursor: string | undefined; ;) {
     const params = cursor === undefined ? {} : { cursor };
     const page = await connection.request('tools/list', params, signal, { limits, onLarge });
-    if (!Array.isArray(page.tools)) throw new McpProtocolError('tools/list did not answer with a list of tools');
-    for (const tool of page.tools as unknown[]) tools.push(tool);
+    // An empty list of Go is null.
+    const listed = page.tools === null ? [] : page.tools;
+    if (!Array.isArray(listed)) throw new McpProtocolError('tools/list did not answer with a list of tools');
+    for (const tool of listed as unknown[]) tools.push(tool);
     if (typeof page.nextCursor !== 'string' || page.nextCursor === '') return tools;
     cursor = page.nextCursor;
     if (seen.has(cursor) || seen.size === MAX_PAGES || tools.length > MAX_LISTED) {

@@ -8,3 +8,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 export function asJsonObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
+
+/** As `asJsonObject`, without the members that are null: libraries of several languages write null for what is not there. */
+export function withoutNulls(value: unknown): JsonObject {
+  return Object.fromEntries(Object.entries(asJsonObject(value)).filter(([, member]) => member !== null));
+}

@@ -1,11 +1,11 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { asJsonObject, isJsonObject, type JsonObject } from '../../platform/json-object.js';
+import { asJsonObject, isJsonObject, withoutNulls, type JsonObject } from '../../platform/json-object.js';
 import { parseExact } from '../../platform/exact-json.js';
 import { isQuestion, refusableQuestion } from '../questions.js';
 import { MAX_UNASKED_BYTES, MAX_UNASKED_VALUES } from './answer-body.js';
-import { AnswerRefusedError } from './errors.js';
+import { AnswerRefusedError, McpProtocolError } from './errors.js';
 import type { McpRequest } from './request.js';
-import { rpcError, serverError } from './server-error.js';
+import { isEmptyError, rpcError, serverError } from './server-error.js';
 
 /** Finds the open request that a message may answer. Before there is a session, many servers send an error without an id. */
 export type FindRequest = (id: number | null) => McpRequest | undefined;
@@ -32,30 +32,43 @@ export function readMessage(text: string, size: { bytes: number; values: number 
       request.abandon(new AnswerRefusedError(limits.tooMany));
       return null;
     }
-    const error = rpcError(message.error);
     const { result } = exactNumbers === true ? (parseExact(text, message) as JsonObject) : message;
+    const hasResult = result !== undefined && result !== null;
+    const error = hasResult && isEmptyError(message.error) ? null : rpcError(message.error);
     if (error !== null) request.fail(serverError(error, 200));
+    else if (result === undefined) request.fail(new McpProtocolError('its answer has neither a result nor an error'));
     else request.succeed(handshake === true ? initialized(result) : resultObject(result));
     return null;
   }
   if (message.method === undefined) return { message: null };
   const refused = refusableQuestion(message, size);
   const isSmall = size.bytes <= MAX_UNASKED_BYTES && size.values <= MAX_UNASKED_VALUES;
-  const passedOn = refused ?? (isSmall || isQuestion(message) ? message : null);
+  const passedOn = refused ?? (isSmall || isQuestion(message) ? answerable(message) : null);
   return { message: passedOn as JSONRPCMessage | null };
 }
 
-/** The answer to `initialize`. Servers leave `serverInfo` out, and those in PHP send an empty object as an empty list. */
+/**
+ * The answer to `initialize`, with the members that this service uses: the SDK's check would refuse the whole answer for null, or
+ * for an empty list (PHP's empty object), in a member that nobody reads.
+ */
 function initialized(result: unknown): JsonObject {
-  const { capabilities, serverInfo, ...rest } = asJsonObject(result);
-  const { name, ...info } = asJsonObject(serverInfo);
+  const { protocolVersion, capabilities, serverInfo } = asJsonObject(result);
+  const { tools, tasks } = asJsonObject(capabilities);
+  const { call } = asJsonObject(asJsonObject(asJsonObject(tasks).requests).tools);
+  const { name } = asJsonObject(serverInfo);
   return {
-    ...rest,
-    capabilities: Object.fromEntries(
-      Object.entries(asJsonObject(capabilities)).map(([key, value]) => [key, Array.isArray(value) ? {} : value]),
-    ),
-    serverInfo: { ...info, name: typeof name === 'string' ? name : '', version: '' },
+    protocolVersion,
+    capabilities: {
+      ...(isOffered(tools) && { tools: {} }),
+      ...(isOffered(call) && { tasks: { requests: { tools: { call: {} } } } }),
+    },
+    serverInfo: { name: typeof name === 'string' ? name : '', version: '' },
   };
+}
+
+/** A capability is an object. Servers also send `true`, and null or `false` for one that they lack. */
+function isOffered(capability: unknown): boolean {
+  return capability !== undefined && capability !== null && capability !== false;
 }
 
 /** Some servers send the content alone. */
@@ -65,14 +78,17 @@ function resultObject(result: unknown): JsonObject {
   return result === null ? {} : { structuredContent: result };
 }
 
-/** The request that the message answers. Servers may send the id as a string. */
-function requestOf(
-  { jsonrpc, id = null, method, result, error }: JsonObject,
-  find: FindRequest,
-): McpRequest | undefined {
-  if (jsonrpc !== '2.0' || method !== undefined) return undefined;
-  const hasError = rpcError(error) !== null;
-  if (!hasError && result === undefined) return undefined;
-  if (id === null) return hasError ? find(null) : undefined;
+/** The request that the message answers. Servers may send the id as a string, and leave `jsonrpc` out. */
+function requestOf({ id = null, method, error }: JsonObject, find: FindRequest): McpRequest | undefined {
+  if (method !== undefined) return undefined;
+  if (id === null) return rpcError(error) === null ? undefined : find(null);
   return typeof id === 'number' || typeof id === 'string' ? find(Number(id)) : undefined;
+}
+
+/** A ping or a question of the server, without nulls around its parameters: the SDK would not answer it at all. */
+function answerable(message: JsonObject): JsonObject {
+  const { params, ...others } = withoutNulls(message);
+  if (!isJsonObject(params)) return message.params === null ? others : message;
+  const { _meta, ...given } = params;
+  return { ...others, params: { ...given, ...(_meta !== undefined && { _meta: withoutNulls(_meta) }) } };
 }

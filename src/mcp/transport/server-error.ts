@@ -35,8 +35,8 @@ export interface RpcError {
 
 /** The error of an answer, repaired and bounded; null without one. */
 export function rpcError(error: unknown): RpcError | null {
-  if (typeof error === 'string') return rpcError({ message: error });
-  if (!isJsonObject(error)) return null;
+  if (error === undefined || error === null) return null;
+  if (!isJsonObject(error)) return rpcError({ message: typeof error === 'string' ? error : JSON.stringify(error) });
   const { code, message, data } = error;
   return {
     code: Number.isSafeInteger(code) ? (code as number) : ErrorCode.InternalError,
@@ -44,6 +44,13 @@ export function rpcError(error: unknown): RpcError | null {
     ...(code === (ErrorCode.UrlElicitationRequired as number) && { data: requiredUrls(data) }),
     ...(Array.isArray(asJsonObject(data).supported) && { data: { supported: [] } }),
   };
+}
+
+/** True for the error of an answer that was filled in without a need: `""`, `false`, `[]`, or code 0 without a message. */
+export function isEmptyError(error: unknown): boolean {
+  if (!isJsonObject(error)) return error === '' || error === false || (Array.isArray(error) && error.length === 0);
+  const { code = 0, message = '' } = error;
+  return code === 0 && message === '';
 }
 
 /** The error of an answer that had this HTTP status. */

@@ -1,6 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { isJSONRPCRequest, type JSONRPCMessage, type JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+import {
+  ErrorCode,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type JSONRPCRequest,
+} from '@modelcontextprotocol/sdk/types.js';
 import { ResponseTooLargeError } from '../../network/bounded-body.js';
 import type { GuardedNetwork } from '../../network/network.js';
 import { ignored } from '../../platform/ignored.js';
@@ -182,7 +187,7 @@ export class McpTransport implements Transport {
     if (ok && type === STREAM_TYPE) {
       if (!(await this.#follow(response, request))) return request.lose();
     } else if (ok && type !== null && JSON_TYPES.has(type) && (status === 200 || type === 'application/json')) {
-      return this.#readJson(response, request);
+      if (await this.#readJson(response, request)) return;
     } else {
       const error = await readErrorAnswer(response, request);
       await discard(response);
@@ -194,7 +199,8 @@ export class McpTransport implements Transport {
     else request.lose();
   }
 
-  async #readJson(response: Response, request: McpRequest): Promise<void> {
+  /** False for an empty 202: the answer may come on the server's own stream. */
+  async #readJson(response: Response, request: McpRequest): Promise<boolean> {
     const { limits, onLarge } = request.options;
     const body = new AnswerBody(response.body!, onLarge, declaredLength(response) ?? limits.bytes);
     const decoder = new TextDecoder();
@@ -210,8 +216,10 @@ export class McpTransport implements Transport {
       await body.cancel(error);
       throw error;
     }
+    if (response.status === 202 && bytes === 0) return false;
     await this.#receive(text + decoder.decode(), bytes, body, request);
     request.fail(new Error('the body is no answer of MCP to this request'));
+    return true;
   }
 
   /** Opens the server's own stream, and again whenever it ends. */
@@ -251,9 +259,9 @@ export class McpTransport implements Transport {
     if (isOwn) this.#hasServerStream = true;
     try {
       for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
-        for (const { id = '', event = 'message', data } of reader.feed(piece)) {
+        for (const { id = '', data } of reader.feed(piece)) {
           if (id !== '' && id.length <= MAX_EVENT_ID) onId(id);
-          if (data === '' || event !== 'message') await this.options.pacer.charge(1);
+          if (data === '') await this.options.pacer.charge(1);
           else {
             await this.#receive(data, Buffer.byteLength(data), body, request).catch((error: unknown) => {
               if (!(error instanceof SyntaxError)) throw error;
@@ -314,6 +322,7 @@ export class McpTransport implements Transport {
   #passOn(message: JSONRPCMessage): void {
     if ('method' in message && message.method === 'notifications/progress')
       this.#open.get(Number(message.params?.progressToken))?.options.onProgress?.();
+    else if (isUnreadable(message)) void this.#reply(refusal(message)).catch(ignored('the server may be gone'));
     else this.onmessage?.(message);
   }
 
@@ -349,6 +358,15 @@ export class McpTransport implements Transport {
     }
     return null;
   }
+}
+
+/** A request that the SDK would not answer, so that the server would wait for ever. */
+function isUnreadable(message: JSONRPCMessage): message is JSONRPCRequest {
+  return 'method' in message && 'id' in message && !isJSONRPCRequest(message);
+}
+
+function refusal({ id }: JSONRPCRequest): JSONRPCMessage {
+  return { jsonrpc: '2.0', id, error: { code: ErrorCode.InvalidRequest, message: 'Invalid request' } };
 }
 
 function isRefusal(error: unknown): boolean {

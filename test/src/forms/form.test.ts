@@ -52,6 +52,12 @@ describe('the form of a question', () => {
     expect(readForm(of({ type: 'number', exclusiveMinimum: 'x', enum: [] }))).to.deep.equal(of({ type: 'number' }));
   });
 
+  it('the form of a question may have null for what is not there', () => {
+    const nulls = { title: null, description: null, default: null, enum: null, oneOf: null, format: null };
+    const field = { type: 'string', ...nulls, minLength: null, maxLength: 3 };
+    expect(readForm(of(field, { required: null }))).to.deep.equal(of({ type: 'string', maxLength: 3 }));
+  });
+
   const anyOf = (...values: unknown[]) => ({ type: 'array', items: { anyOf: values } });
   const wrong: [unknown, string][] = [
     [null, 'type'],
@@ -70,7 +76,7 @@ describe('the form of a question', () => {
     [of({ type: 'string' }, { required: ['toString'] }), 'required names "toString"'],
     [of({ type: 'string' }, { required: 'a' }), 'required must be a list'],
     [of({ type: 'string' }, { required: [1] }), 'required must be a list'],
-    [of({ type: 'string', title: null }), 'properties.a.title'],
+    [of({ type: 'string', title: 7 }), 'properties.a.title'],
     [of({ type: 'string', description: 'a\u202Eb' }), 'properties.a.description'],
     [of({ type: 'string', minLength: -1 }), 'properties.a.minLength'],
     [of({ type: 'string', minLength: 1.5 }), 'properties.a.minLength'],
@@ -79,7 +85,6 @@ describe('the form of a question', () => {
     [of({ type: 'string', format: 'regex' }), 'properties.a.format'],
     [of({ type: 'string', format: 'toString' }), 'properties.a.format'],
     [of({ type: 'string', default: 1 }), 'properties.a.default'],
-    [of({ type: 'string', default: null }), 'properties.a.default'],
     [of({ type: 'string', maxLength: 1, default: 'ab' }), 'properties.a.default'],
     [of({ type: 'string', format: 'email', default: 'ab' }), 'properties.a.default'],
     [of({ type: 'number', minimum: 2, maximum: 1 }), 'properties.a.minimum'],

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../../support/mcp-server.js';
-import { resultJson } from '../../../support/raw-answers.js';
+import { resultJson, startRawServer, type Form } from '../../../support/raw-answers.js';
 
 const JSON_TYPE = 'application/json';
 const OK = '{"content":[{"type":"text","text":"fine"}]}';
@@ -172,6 +172,7 @@ describe('MCP servers that deviate from the protocol', () => {
 
     for (const [what, post] of [
       ['202', accepted],
+      ['202 with a type and no body', (res: ServerResponse) => res.writeHead(202, { 'content-type': JSON_TYPE }).end()],
       ['an empty event stream', empty],
     ] as const) {
       it(`a result on the server’s own stream after ${what}: it is the result`, async () => {
@@ -201,6 +202,17 @@ describe('MCP servers that deviate from the protocol', () => {
     ['a byte order mark before JSON', { 'content-type': JSON_TYPE }, (id: number) => `\ufeff${resultJson(id, OK)}`],
     ['a type in capitals', { 'content-type': 'Application/JSON;charset=UTF-8' }, (id: number) => resultJson(id, OK)],
     ['its id as a text', { 'content-type': JSON_TYPE }, (id: number) => resultJson(id, OK).replace(`${id}`, `"${id}"`)],
+    ['no version of JSON-RPC', { 'content-type': JSON_TYPE }, (id: number) => `{"id":${id},"result":${OK}}`],
+    [
+      'lines that end in CR LF, and a byte order mark',
+      { 'content-type': 'text/event-stream' },
+      (id: number) => `\ufeff: hello\r\nid: 1\r\ndata: ${resultJson(id, OK)}\r\n\r\n`,
+    ],
+    [
+      'an event of another name',
+      { 'content-type': 'text/event-stream' },
+      (id: number) => `event: response\n${sse(id)}`,
+    ],
     ['a stream with a charset', { 'content-type': 'text/event-stream;charset=utf-8' }, sse],
     [
       'comments and an unknown event first',
@@ -235,6 +247,68 @@ describe('MCP servers that deviate from the protocol', () => {
     ['a structured text', '{"structuredContent":"T","content":[{"type":"text","text":"T"}]}', 'T'],
     ['a result that is null', 'null', '[The tool returned no content.]'],
     ['a result that is a text', '"fine"', 'fine'],
+    ['a text that is a number', '{"content":[{"type":"text","text":42.5}]}', '42.5'],
+    [
+      'a text that is a long number',
+      '{"content":[{"type":"text","text":12345678901234567890}]}',
+      '12345678901234567890',
+    ],
+    ['a text that is an object', '{"content":[{"type":"text","text":{"k":["v"]}}]}', '{"k":["v"]}'],
+    ['a text that is true', '{"content":[{"type":"text","text":true}]}', 'true'],
+    [
+      'a text that is a list beside another',
+      '{"content":[{"type":"text","text":"Found:"},{"type":"text","text":["a","b"]}]}',
+      'Found:\n["a","b"]',
+    ],
+    [
+      'a text in another member',
+      '{"content":[{"type":"text","content":"seven owls"}]}',
+      '[content of the kind text]\n{"content":"seven owls"}',
+    ],
+    [
+      'a text without anything',
+      '{"content":[{"type":"text","text":null}]}',
+      '[content of the kind text, without content]',
+    ],
+    ['a list of numbers', '{"content":[1,[2]]}', '1\n[2]'],
+    ['content that is an object', '{"content":{"rows":[1]}}', '[content of the kind unnamed]\n{"rows":[1]}'],
+    [
+      'a resource whose text is an object',
+      '{"content":[{"type":"resource","resource":{"uri":"file:///a.json","text":{"k":"v"}}}]}',
+      '[resource file:///a.json]\n{"k":"v"}',
+    ],
+    [
+      'a resource that is a text',
+      '{"content":[{"type":"resource","resource":"file:///a"}]}',
+      '[content of the kind resource]\n{"resource":"file:///a"}',
+    ],
+    [
+      'an unknown kind with a text',
+      '{"content":[{"type":"output_text","text":"owls"}]}',
+      '[content of the kind output_text]\nowls',
+    ],
+    [
+      'an unknown kind without a text',
+      '{"content":[{"type":"json","json":{"a":1},"annotations":null}]}',
+      '[content of the kind json]\n{"json":{"a":1}}',
+    ],
+    [
+      'an unknown kind that is large',
+      `{"content":[{"type":"video","data":"${'A'.repeat(20_000)}"}]}`,
+      '[content of the kind video]\n[it of 20011 bytes left out: at most 16384 are shown to you]',
+    ],
+    [
+      'an image without data',
+      '{"content":[{"type":"image","url":"https://a.example/b.png"}]}',
+      '[content of the kind image]\n{"url":"https://a.example/b.png"}',
+    ],
+    [
+      'no content, but other members',
+      '{"count":14,"next":null,"results":[{"id":12345678901234567890,"name":"invoice-k77"}],"_meta":{"a":1}}',
+      '{"count":14,"results":[{"id":12345678901234567890,"name":"invoice-k77"}]}',
+    ],
+    ['empty content beside other members', '{"content":[],"total":0}', '{"total":0}'],
+    ['a result that is a number', '7', '7'],
   ] as const) {
     it(`MCP servers that deviate from the protocol are understood when a result has ${what}`, async () => {
       const { server, calls, row } = await start();
@@ -244,7 +318,122 @@ describe('MCP servers that deviate from the protocol', () => {
     });
   }
 
-  for (const isError of ['"true"', '1'] as const) {
+  it('MCP servers that deviate from the protocol are understood when an error result has no content', async () => {
+    const { server, calls, row } = await start();
+    const result = '{"isError":true,"error":{"detail":"disk full"}}';
+    onCall(server, (id, res) => res.writeHead(200, { 'content-type': JSON_TYPE }).end(resultJson(id, result)));
+    const answer = await calls.call(row, 'a');
+    expect([textOf(answer), answer.isError]).to.deep.equal(['{"error":{"detail":"disk full"}}', true]);
+  });
+
+  it('MCP servers that deviate from the protocol are refused at once when an answer is neither result nor error', async () => {
+    const { server, calls, row } = await start();
+    onCall(server, (id, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.write(`data: {"jsonrpc":"2.0","id":${id}}\n\n`);
+    });
+    const text = textOf(await calls.call(row, 'a'));
+    expect(text).to.include('it breaks the MCP protocol: its answer has neither a result nor an error');
+  });
+
+  describe('answers to initialize', () => {
+    const SOUND = {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'x', version: '1' },
+    };
+    const probe = async (result: unknown, form: Form = 'json', wrap = (id: number) => answerOf(id, result)) => {
+      const server = await startRawServer(form, (method, id) => (method === 'initialize' ? wrap(id) : undefined));
+      const calls = mcpCalls({ hosts: [server.host] });
+      closers.push(calls.close, server.close);
+      return calls.probe(server.url, { seconds: 5 });
+    };
+    const answerOf = (id: number, result: unknown): string => resultJson(id, JSON.stringify(result));
+
+    for (const [what, change] of [
+      ['null capabilities', { capabilities: { tools: {}, logging: null, experimental: null, completions: null } }],
+      ['a null in a capability', { capabilities: { tools: { listChanged: null } } }],
+      ['a null far down', { capabilities: { tools: {}, tasks: { list: null, requests: { tools: { call: null } } } } }],
+      ['capabilities of another form', { capabilities: { tools: true, logging: 'yes', prompts: false } }],
+      ['empty lists for empty objects', { capabilities: { tools: [], logging: [] } }],
+      ['null instructions', { instructions: null }],
+      ['nulls in serverInfo', { serverInfo: { name: 'x', version: '1', title: null, icons: null, websiteUrl: null } }],
+      ['no version of the server', { serverInfo: { name: 'x' } }],
+      ['null as _meta', { _meta: null, instructions: null }],
+      ['a _meta that is a text', { _meta: 'x' }],
+    ] as const) {
+      it(`answers to initialize are read when they have ${what}`, async () => {
+        const { tools, serverName } = await probe({ ...SOUND, ...change });
+        expect([tools.map(({ name }) => name), serverName]).to.deep.equal([['a'], 'x']);
+      });
+    }
+
+    for (const tools of [undefined, null, false]) {
+      it(`answers to initialize offer no tools when the capability is ${tools}`, async () => {
+        expect((await probe({ ...SOUND, capabilities: { tools } })).tools).to.deep.equal([]);
+      });
+    }
+
+    for (const [what, result] of [
+      ['no version of the protocol', { ...SOUND, protocolVersion: null }],
+      ['a number as version', { ...SOUND, protocolVersion: 20250618 }],
+      ['no object', ['x']],
+      ['null', null],
+    ] as const) {
+      for (const form of ['json', 'stream'] as const) {
+        it(`answers to initialize are refused at once when they have ${what} (${form})`, async () => {
+          const failure = await probe(result, form).catch(String);
+          expect(failure).to.include('its answer is not the MCP protocol, or of a version that is not supported');
+        });
+      }
+    }
+
+    it('answers to initialize are refused at once when they have an unknown version', async () => {
+      const failure = await probe({ ...SOUND, protocolVersion: '2031-01-01' }).catch(String);
+      expect(failure).to.include('it speaks only versions of MCP that this service does not speak');
+    });
+
+    for (const [what, error] of [
+      ['code 0 and no message', { code: 0, message: '' }],
+      ['null', null],
+      ['an empty text', ''],
+      ['an empty list', []],
+    ] as const) {
+      it(`answers to initialize are read when the error beside the result is ${what}`, async () => {
+        const wrap = (id: number): string => JSON.stringify({ id, result: SOUND, error });
+        expect((await probe(SOUND, 'json', wrap)).serverName).to.equal('x');
+      });
+    }
+  });
+
+  it('MCP servers that deviate from the protocol have no tools when their list is null', async () => {
+    const server = await startRawServer('json', (method, id) =>
+      method === 'tools/list' ? resultJson(id, '{"tools":null,"nextCursor":null,"_meta":null}') : undefined,
+    );
+    const calls = mcpCalls({ hosts: [server.host] });
+    closers.push(calls.close, server.close);
+    expect((await calls.probe(server.url)).tools).to.deep.equal([]);
+  });
+
+  for (const params of ['null', '{"_meta":null}', '{"_meta":{"progressToken":null}}', '[]', '{"_meta":7}']) {
+    it(`MCP servers that deviate from the protocol get an answer to a ping with the parameters ${params}`, async () => {
+      const { server, calls, row } = await start();
+      const answered = new Promise<unknown>((resolve) => {
+        server.options.gateway = (_req, res, body) => {
+          const { id, method } = JSON.parse(body || '{}') as { id?: unknown; method?: string };
+          if (method === undefined && id === 'q1') resolve(res.writeHead(202).end());
+          if (method !== 'tools/call') return method === undefined && id === 'q1';
+          res.writeHead(200, { 'content-type': 'text/event-stream' });
+          res.write(`data: {"jsonrpc":"2.0","id":"q1","method":"ping","params":${params}}\n\n`);
+          void answered.then(() => res.end(`data: ${resultJson(id as number, OK)}\n\n`));
+          return true;
+        };
+      });
+      expect(textOf(await calls.call(row, 'a'))).to.equal('fine');
+    });
+  }
+
+  for (const isError of ['"true"', '"True"', '1'] as const) {
     it(`MCP servers that deviate from the protocol are understood when isError is ${isError}`, async () => {
       const { server, calls, row } = await start();
       const result = `{"content":[{"type":"text","text":"no"}],"isError":${isError}}`;

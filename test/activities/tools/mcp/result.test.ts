@@ -298,4 +298,16 @@ describe('images for the model', () => {
       expect(modelImage(Buffer.from(data, 'base64').subarray(0, 12).toString('base64'))).to.equal(null);
     }
   });
+
+  for (const [what, data] of [
+    ['as a data URL', `data:image/png;base64,${PNG}`],
+    ['with line breaks', PNG.replace(/(.{20})/g, '$1\r\n')],
+    ['without padding', PNG.replace(/=+$/, '')],
+    ['in the alphabet for urls', Buffer.from(PNG, 'base64').toString('base64url')],
+  ] as const) {
+    it(`images for the model are read ${what}`, () => {
+      const image = modelImage(data);
+      expect([image?.mediaType, image?.bytes.toString('base64')]).to.deep.equal(['image/png', PNG]);
+    });
+  }
 });
