@@ -34,6 +34,7 @@ export const mcpOauthCallback = operation({
       code: { type: 'string', description: 'The authorization code.' },
       iss: { type: 'string', description: 'The authorization server (RFC 9207).' },
       error: { type: 'string', description: 'Why the person or the authorization server refused.' },
+      error_description: { type: 'string', description: 'The same in words, of which the page shows a line.' },
     },
   },
   success: {

@@ -88,7 +88,8 @@ function httpReason(status: number): string {
  */
 export function refusedCredential(error: unknown): string | null {
   if (error instanceof HttpStatusError && error.status === 401) return failureReason(error);
-  if (error instanceof AuthorizationRequiredError) return 'its authorization has ended, or its refresh was refused';
+  if (error instanceof AuthorizationRequiredError)
+    return error.reason ?? 'its authorization has ended, or its refresh was refused';
   return error instanceof UnsealError || error instanceof NotAuthorizedError ? failureReason(error) : null;
 }
 

@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { registerClient, startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
+import { startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { EntityManager } from 'typeorm';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import type { Config } from '../../platform/config.js';
 import type { GuardedNetwork } from '../../network/network.js';
-import { CLIENT_AUTH_METHODS, discover } from './discover.js';
+import { CLIENT_AUTH_METHODS } from './client-auth.js';
+import { discover } from './discover.js';
 import { OauthFailure, oauthFailed } from './failure.js';
-import { oauthFetch } from './oauth-fetch.js';
+import { REQUEST_TIMEOUT_MS } from './oauth-fetch.js';
+import { postToServer } from './post.js';
+import { isForgotten } from './request-tokens.js';
 import { openClient, storeSetup, type OauthClient, type OauthSetup, type PendingAuthorization } from './store.js';
 
 const CALLBACK_PATH = '/v1/mcp-servers/oauth/callback';
@@ -64,7 +67,7 @@ export async function startOauth(
 
 /**
  * Starts the authorization of a server again. A client registered with the same authorization server and redirect
- * address is reused. A client given by the user is never sent to another authorization server.
+ * address is reused, unless that server has forgotten it. A client given by the user is never sent to another authorization server.
  * @throws ServiceError `mcp_oauth_failed`
  */
 export async function restartOauth(deps: OauthDeps, serverUrl: URL, row: McpOauthRow): Promise<StartedAuthorization> {
@@ -76,14 +79,26 @@ export async function restartOauth(deps: OauthDeps, serverUrl: URL, row: McpOaut
         'it names another authorization server than the one its client belongs to; set auth again',
       );
     }
-    const keepsClient = isSameServer && (!row.client_is_dynamic || row.redirect_uri === redirectUriOf(deps.config));
-    const client = keepsClient
-      ? openClient(deps.config.encryptionKeys, row)
-      : await registerDynamically(deps, discovery, row.scopes ?? discovery.scopes);
+    const known = isSameServer ? await knownClient(deps, discovery, row) : null;
+    const client = known ?? (await registerDynamically(deps, discovery, row.scopes ?? discovery.scopes));
     return await prepare(deps, { scopes: row.scopes, client, clientIsDynamic: row.client_is_dynamic, discovery });
   } catch (error) {
     throw oauthFailed(error);
   }
+}
+
+/** The client of an earlier authorization; null if a new one has to be registered. */
+async function knownClient(
+  { config, mcpNetwork }: OauthDeps,
+  { server }: OauthDiscovery,
+  row: McpOauthRow,
+): Promise<OauthClient | null> {
+  const client = openClient(config.encryptionKeys, row);
+  if (!row.client_is_dynamic) return client;
+  const redirectUri = redirectUriOf(config);
+  if (row.redirect_uri !== redirectUri) return null;
+  // Only a refusal counts: while the server is away, nothing is known about the client.
+  return (await isForgotten(mcpNetwork, { client, server, redirectUri })) ? null : client;
 }
 
 /**
@@ -135,19 +150,29 @@ async function registerDynamically(
   if (server.registration_endpoint === undefined) {
     throw new OauthFailure('its authorization server registers no clients by itself; send client_id in auth');
   }
-  const { client_id, client_secret, token_endpoint_auth_method } = await registerClient(server.issuer, {
-    metadata: server,
-    clientMetadata: {
-      client_name: 'Agent Session Service',
-      redirect_uris: [redirectUriOf(config)],
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: clientAuthMethod(server),
-    },
-    scope: scopes?.join(' '),
-    fetchFn: oauthFetch(mcpNetwork),
+  const body = {
+    client_name: 'Agent Session Service',
+    redirect_uris: [redirectUriOf(config)],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: clientAuthMethod(server),
+    ...(scopes !== null && { scope: scopes.join(' ') }),
+  };
+  const client = await postToServer(mcpNetwork, {
+    url: server.registration_endpoint,
+    headers: new Headers({ 'Content-Type': 'application/json' }),
+    body: JSON.stringify(body),
+    needs: 'client_id',
+    secrets: [],
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
   });
-  return { client_id, client_secret, token_endpoint_auth_method };
+  const { client_id, client_secret, token_endpoint_auth_method: method } = client;
+  return {
+    client_id: String(client_id),
+    // Servers also send an empty secret to a client without one.
+    ...(typeof client_secret === 'string' && client_secret !== '' && { client_secret }),
+    ...(typeof method === 'string' && { token_endpoint_auth_method: method }),
+  };
 }
 
 /** RFC 8414 §2: the default without a list is client_secret_basic. */

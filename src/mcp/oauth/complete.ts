@@ -1,4 +1,3 @@
-import { exchangeAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { DataSource } from 'typeorm';
 import type { McpOauthRow } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
@@ -6,11 +5,11 @@ import { transaction } from '../../db/transaction.js';
 import { findServerById } from '../find-servers.js';
 import { findCredentialById, type UserCredential } from '../user-credentials.js';
 import type { Logger } from '../../platform/logger.js';
-import { checkTokens } from './check-tokens.js';
 import type { OauthDeps } from './authorize.js';
 import { OauthFailure } from './failure.js';
 import { isSameParty, openGrant, storeGrant, type Grant } from './grants.js';
-import { oauthFetch } from './oauth-fetch.js';
+import { refusalOf } from './post.js';
+import { requestTokens } from './request-tokens.js';
 import { tryRevoke } from './revoke.js';
 import { openClient, openCodeVerifier, takeState } from './store.js';
 
@@ -19,6 +18,7 @@ interface CallbackParameters {
   state?: string;
   code?: string;
   error?: string;
+  error_description?: string;
   iss?: string;
 }
 
@@ -54,7 +54,7 @@ export function unknownAuthorization(): OauthFailure {
 /**
  * Finishes an authorization: checks the issuer, exchanges the code and stores the tokens. Tokens of another authorization
  * server or client that they replace are revoked there.
- * @throws OauthFailure, OauthUnavailableError, OAuthError of the SDK
+ * @throws OauthFailure, OauthUnavailableError
  */
 export async function completeAuthorization(
   deps: OauthDeps & { db: DataSource; log: Logger },
@@ -64,8 +64,8 @@ export async function completeAuthorization(
   const keys = deps.config.encryptionKeys;
   checkIssuer(row, parameters.iss);
   if (parameters.error !== undefined) {
-    const denied = parameters.error === 'access_denied';
-    throw new OauthFailure(denied ? 'access was denied' : 'the authorization server reported an error');
+    if (parameters.error === 'access_denied') throw new OauthFailure('access was denied');
+    throw refusalOf({ ...parameters }, [openCodeVerifier(keys, row)]);
   }
   if (parameters.code === undefined) throw new OauthFailure('the authorization server sent no code');
   const grant = await exchange(deps, row, parameters.code);
@@ -89,15 +89,16 @@ function checkIssuer({ discovery: { server } }: McpOauthRow, iss: string | undef
 
 async function exchange({ config, mcpNetwork }: OauthDeps, row: McpOauthRow, code: string): Promise<Grant> {
   const { server, resource } = row.discovery;
-  const client = openClient(config.encryptionKeys, row);
-  const tokens = await exchangeAuthorization(server.issuer, {
-    metadata: server,
-    clientInformation: client,
-    authorizationCode: code,
-    codeVerifier: openCodeVerifier(config.encryptionKeys, row),
-    redirectUri: row.redirect_uri,
-    resource,
-    fetchFn: oauthFetch(mcpNetwork),
-  });
-  return { tokens: checkTokens(tokens), client, server, resource };
+  const { tokens, client } = await requestTokens(
+    mcpNetwork,
+    { server, client: openClient(config.encryptionKeys, row) },
+    {
+      grant_type: 'authorization_code',
+      code,
+      code_verifier: openCodeVerifier(config.encryptionKeys, row),
+      redirect_uri: row.redirect_uri,
+      resource,
+    },
+  );
+  return { tokens, client, server, resource };
 }

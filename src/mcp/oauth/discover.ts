@@ -2,17 +2,18 @@ import { VERSION } from '../../platform/version.js';
 import {
   discoverAuthorizationServerMetadata,
   discoverOAuthProtectedResourceMetadata,
-  extractWWWAuthenticateParams,
 } from '@modelcontextprotocol/sdk/client/auth.js';
 import { checkResourceAllowed, resourceUrlFromServerUrl } from '@modelcontextprotocol/sdk/shared/auth-utils.js';
 import type { OAuthProtectedResourceMetadata } from '@modelcontextprotocol/sdk/shared/auth.js';
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import type { OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { ServiceError } from '../../platform/errors.js';
-import { asJsonObject, type JsonObject } from '../../platform/json-object.js';
+import type { JsonObject } from '../../platform/json-object.js';
 import type { GuardedNetwork } from '../../network/network.js';
 import { failureReason } from '../reasons.js';
-import { checkList } from './document.js';
+import { CLIENT_AUTH_METHODS } from './client-auth.js';
+import { challengeValues, readChallenges } from './challenge.js';
+import { checkList, parseObject } from './document.js';
 import { OauthFailure, OauthUnavailableError } from './failure.js';
 import { oauthFetch, REQUEST_TIMEOUT_MS } from './oauth-fetch.js';
 
@@ -27,8 +28,8 @@ const INITIALIZE = {
   },
 };
 
-/** How a client may identify itself, the preferred one first. The SDK knows no other. */
-export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'];
+/** Addresses of one kind that are tried: a server may name several, of which some lead nowhere. */
+const MAX_TRIED = 3;
 
 /**
  * Discovers the authorization server of an MCP server (MCP specification, "Authorization"), with checks that the SDK
@@ -36,8 +37,11 @@ export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post',
  * @throws OauthFailure, OauthUnavailableError
  */
 export async function discover(network: GuardedNetwork, serverUrl: URL): Promise<OauthDiscovery> {
-  const { resourceMetadataUrl, scope } = await readChallenge(network, serverUrl);
-  const resource = await resourceMetadata(network, serverUrl, resourceMetadataUrl);
+  const { resourceMetadataUrls, scope } = await readChallenge(network, serverUrl);
+  const resource = await firstThatWorks(
+    resourceMetadataUrls.length > 0 ? resourceMetadataUrls : [undefined],
+    (resourceMetadataUrl) => resourceMetadata(network, serverUrl, resourceMetadataUrl),
+  );
   const defaultResource = resourceUrlFromServerUrl(serverUrl);
   if (
     resource !== undefined &&
@@ -45,21 +49,41 @@ export async function discover(network: GuardedNetwork, serverUrl: URL): Promise
   ) {
     throw new OauthFailure('its resource metadata is that of another resource');
   }
-  const issuer = resource?.authorization_servers?.[0] ?? String(new URL('/', serverUrl));
-  const challengedScopes = scope?.split(' ') ?? null;
+  const issuers = resource?.authorization_servers ?? [];
+  const server = await firstThatWorks(issuers.length > 0 ? issuers : [String(new URL('/', serverUrl))], (issuer) =>
+    serverMetadata(network, issuer),
+  );
+  const challengedScopes = scope?.split(' ').filter((one) => one !== '') ?? null;
   if (challengedScopes !== null) checkList('scope', challengedScopes);
   return {
     resource: resource?.resource ?? defaultResource.href,
     scopes: resource?.scopes_supported ?? challengedScopes,
-    server: await serverMetadata(network, issuer),
+    server,
   };
 }
 
-/** Sends a request without a credential: the 401 response names the resource metadata. */
+/** The first result; else the failure of the first one. A server that is away may work later: then no other one takes its place. */
+async function firstThatWorks<Place, Result>(
+  places: readonly Place[],
+  read: (place: Place) => Promise<Result>,
+): Promise<Result> {
+  let first: OauthFailure | undefined;
+  for (const place of places.slice(0, MAX_TRIED)) {
+    try {
+      return await read(place);
+    } catch (error) {
+      if (!(error instanceof OauthFailure)) throw error;
+      first ??= error;
+    }
+  }
+  throw first!;
+}
+
+/** Sends a request without a credential: the Bearer challenges of the 401 response name the resource metadata. */
 async function readChallenge(
   network: GuardedNetwork,
   serverUrl: URL,
-): Promise<ReturnType<typeof extractWWWAuthenticateParams>> {
+): Promise<{ resourceMetadataUrls: URL[]; scope: string | undefined }> {
   const init = {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
@@ -69,7 +93,13 @@ async function readChallenge(
   try {
     const response = await network.fetch(serverUrl, init, { left: { bytes: 64 * 1024 } });
     await response.body?.cancel();
-    return response.status === 401 ? extractWWWAuthenticateParams(response) : {};
+    const fields = response.status === 401 ? (response.headers.get('www-authenticate') ?? '') : '';
+    const challenges = readChallenges(fields);
+    const addresses = challengeValues(challenges, 'bearer', 'resource_metadata');
+    return {
+      resourceMetadataUrls: addresses.flatMap((address) => URL.parse(address, serverUrl.href) ?? []),
+      scope: challengeValues(challenges, 'bearer', 'scope').find((one) => one.trim() !== ''),
+    };
   } catch (error) {
     throw new OauthUnavailableError(`the MCP server cannot be reached: ${failureReason(error)}`);
   }
@@ -100,8 +130,7 @@ async function serverMetadata(network: GuardedNetwork, issuer: string): Promise<
   const fetchFn: typeof send = async (url, init) => {
     const response = await send(url, init);
     if (!response.ok) return response;
-    const copy = response.clone();
-    document = asJsonObject(await copy.json().catch(() => null));
+    document = parseObject(await response.clone().text())!;
     return response;
   };
   const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn }).catch((error: unknown) => {

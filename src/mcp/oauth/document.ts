@@ -32,34 +32,29 @@ const USED_FIELDS = new Set([
   'client_id',
   'client_secret',
   'token_endpoint_auth_method',
-  'redirect_uris',
-  // Tokens and errors (RFC 6749)
+  // Tokens (RFC 6749)
   'access_token',
   'token_type',
   'expires_in',
   'refresh_token',
-  'error',
 ]);
 
 /** Lists of addresses: the SDK's schemas report each item that is none. */
-const ADDRESS_LISTS = new Set(['authorization_servers', 'redirect_uris']);
+const ADDRESS_LISTS = new Set(['authorization_servers']);
 
 /**
- * Reduces a JSON document of an authorization or resource server to its used fields, each a bounded text, list of texts,
+ * Reduces a document of an authorization or resource server to its used fields, each a bounded text, list of texts,
  * number or boolean. Run it before the SDK's schemas, which make an object with a message for every wrong list item.
- * Text that is no JSON object is returned as it is.
  * @throws OauthFailure
  */
-export function reduceDocument(text: string): string {
-  const document = parseObject(text);
-  if (document === null) return text;
+export function reduceObject(document: JsonObject): JsonObject {
   checkText(document);
   const used = Object.entries(document).filter(([name, value]) => {
     if (Array.isArray(value)) checkList(name, value);
     return USED_FIELDS.has(name) && value !== null;
   });
   for (const [name, value] of used) checkValue(name, value);
-  return JSON.stringify(Object.fromEntries(used));
+  return Object.fromEntries(used);
 }
 
 /** @throws OauthFailure if a list of texts is longer than a document may have */
@@ -98,7 +93,8 @@ function checkText(document: object): void {
   }
 }
 
-function parseObject(text: string): JsonObject | null {
+/** Null for text that is no JSON object. */
+export function parseObject(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);
     return isJsonObject(value) ? value : null;

@@ -1,13 +1,10 @@
-import { refreshAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
-import { OAuthError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
 import pRetry from 'p-retry';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '../../db/transaction.js';
 import type { GuardedNetwork } from '../../network/network.js';
 import type { Config } from '../../platform/config.js';
 import type { Logger } from '../../platform/logger.js';
-import { checkTokens } from './check-tokens.js';
-import { AuthorizationRequiredError, OauthUnavailableError } from './failure.js';
+import { AuthorizationRequiredError, OauthRefusedError, OauthUnavailableError } from './failure.js';
 import {
   claimRefresh,
   deleteRefused,
@@ -19,7 +16,7 @@ import {
   type Grant,
   type SealedGrant,
 } from './grants.js';
-import { oauthFetch } from './oauth-fetch.js';
+import { requestTokens } from './request-tokens.js';
 import { tryRevoke } from './revoke.js';
 
 export interface RefreshDeps {
@@ -38,31 +35,27 @@ export async function refreshTokens(deps: RefreshDeps, sealed: SealedGrant, gran
   const { db, mcpNetwork } = deps;
   const claim = await claimRefresh(db, sealed);
   if (claim === null) return null;
-  const refreshed = await request(mcpNetwork, grant).catch(async (error: unknown) => {
+  const answer = await request(mcpNetwork, grant).catch(async (error: unknown) => {
     await releaseClaim(db, sealed.id, claim);
     throw error;
   });
-  if (refreshed !== null) return store(deps, sealed.id, claim, refreshed);
-  if (await deleteRefused(db, sealed.id, claim)) throw new AuthorizationRequiredError();
+  if ('tokens' in answer) return store(deps, sealed.id, claim, answer);
+  if (await deleteRefused(db, sealed.id, claim)) throw new AuthorizationRequiredError(answer.refusal);
   return null;
 }
 
-/** Null if the authorization server refuses, or there is no refresh token. */
-async function request(network: GuardedNetwork, grant: Grant): Promise<Grant | null> {
+/** The refreshed grant, or why there is none: the authorization server refuses, or there is no refresh token. */
+async function request(network: GuardedNetwork, grant: Grant): Promise<Grant | { refusal: string | undefined }> {
   const { tokens, client, server, resource } = grant;
-  if (tokens.refresh_token === undefined) return null;
+  const { refresh_token } = tokens;
+  if (refresh_token === undefined) return { refusal: undefined };
+  const form = { grant_type: 'refresh_token', refresh_token, resource };
   try {
-    const refreshed = await refreshAuthorization(server.issuer, {
-      metadata: server,
-      clientInformation: client,
-      refreshToken: tokens.refresh_token,
-      resource,
-      fetchFn: oauthFetch(network),
-    });
-    return { ...grant, tokens: checkTokens(refreshed) };
+    const refreshed = await requestTokens(network, { client, server }, form);
+    // RFC 6749 §6: without a new one, the refresh token stays.
+    return { ...grant, client: refreshed.client, tokens: { refresh_token, ...refreshed.tokens } };
   } catch (error) {
-    // oauthFetch throws OauthUnavailableError for 5xx, so a protocol error is a refusal.
-    if (error instanceof OAuthError) return null;
+    if (error instanceof OauthRefusedError) return { refusal: error.message };
     throw error instanceof OauthUnavailableError
       ? error
       : new OauthUnavailableError('the authorization server answered a refresh with something else than tokens');

@@ -1,9 +1,8 @@
-import { selectClientAuthMethod } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { GuardedNetwork } from '../../network/network.js';
 import type { Logger } from '../../platform/logger.js';
 import { oauthReason } from './failure.js';
 import type { Grant } from './grants.js';
-import { oauthFetch } from './oauth-fetch.js';
+import { revokeToken } from './request-tokens.js';
 
 /** Revokes tokens that are no longer used here. A failure is only logged: then they live until they expire. */
 export async function tryRevoke(
@@ -26,17 +25,7 @@ async function revokeGrant(network: GuardedNetwork, grant: Grant): Promise<void>
   await revoke(network, grant, access_token, 'access_token');
 }
 
-async function revoke(network: GuardedNetwork, { client, server }: Grant, token: string, hint: string): Promise<void> {
-  if (server.revocation_endpoint === undefined) return;
-  const body = new URLSearchParams({ token, token_type_hint: hint });
-  const headers: Record<string, string> = { 'Content-Type': 'application/x-www-form-urlencoded' };
-  const method = selectClientAuthMethod(client, server.token_endpoint_auth_methods_supported ?? []);
-  if (method === 'client_secret_basic') {
-    const { client_id, client_secret = '' } = client;
-    headers.Authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
-  } else {
-    body.set('client_id', client.client_id);
-    if (method === 'client_secret_post') body.set('client_secret', client.client_secret ?? '');
-  }
-  await oauthFetch(network)(server.revocation_endpoint, { method: 'POST', headers, body });
+async function revoke(network: GuardedNetwork, grant: Grant, token: string, hint: string): Promise<void> {
+  const { revocation_endpoint: url } = grant.server;
+  if (url !== undefined) await revokeToken(network, grant, url, { token, token_type_hint: hint });
 }

@@ -4,6 +4,7 @@ import { McpOauthEntity, type McpOauthRow, type OauthDiscovery } from '../../db/
 import type { Db } from '../../db/transaction.js';
 import { runSql, sql } from '../../db/sql.js';
 import { seal, unseal } from '../../platform/sealed.js';
+import type { ClientAuth } from './client-auth.js';
 import type { SealedGrant } from './grants.js';
 
 /** contract.md §8: lifetime of a started authorization. */
@@ -13,6 +14,8 @@ export interface OauthClient {
   client_id: string;
   client_secret?: string;
   token_endpoint_auth_method?: string;
+  /** The way that its authorization server took last. */
+  auth?: ClientAuth;
 }
 
 export interface OauthSetup {

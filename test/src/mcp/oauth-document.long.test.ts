@@ -1,31 +1,22 @@
 import {
-  OAuthClientInformationFullSchema,
-  OAuthErrorResponseSchema,
   OAuthMetadataSchema,
   OAuthProtectedResourceMetadataSchema,
-  OAuthTokensSchema,
   OpenIdProviderDiscoveryMetadataSchema,
 } from '@modelcontextprotocol/sdk/shared/auth.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { reduceDocument } from '../../../src/mcp/oauth/document.js';
+import { parseObject, reduceObject } from '../../../src/mcp/oauth/document.js';
 import { OauthFailure } from '../../../src/mcp/oauth/failure.js';
 
-const SCHEMAS = [
-  OAuthProtectedResourceMetadataSchema,
-  OAuthMetadataSchema,
-  OpenIdProviderDiscoveryMetadataSchema,
-  OAuthClientInformationFullSchema,
-  OAuthTokensSchema,
-  OAuthErrorResponseSchema,
-];
+const SCHEMAS = [OAuthProtectedResourceMetadataSchema, OAuthMetadataSchema, OpenIdProviderDiscoveryMetadataSchema];
 /** One for each field that may be missing or wrong. */
 const MAX_ISSUES = 24;
 
-const reduced = (document: unknown): Record<string, unknown> => JSON.parse(reduceDocument(JSON.stringify(document)));
+const reducedText = (text: string): Record<string, unknown> => reduceObject(parseObject(text)!);
+const reduced = (document: unknown): Record<string, unknown> => reducedText(JSON.stringify(document));
 const refusal = (document: unknown): string => {
   try {
-    reduceDocument(JSON.stringify(document));
+    reduced(document);
   } catch (error) {
     expect(error).to.be.instanceOf(OauthFailure);
     return (error as Error).message;
@@ -77,31 +68,27 @@ describe('OAuth documents', () => {
     }
   });
 
-  it('OAuth documents are left to the SDK when they are no objects', () => {
-    for (const text of ['', '<html>', '[]', 'null', '"a"', '{"a":']) expect(reduceDocument(text)).to.equal(text);
+  it('OAuth documents are objects', () => {
+    for (const text of ['', '<html>', '[]', 'null', '"a"', '{"a":']) expect(parseObject(text)).to.equal(null);
   });
 
   it('OAuth documents nest without limit', () => {
     const text = `{"issuer":${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
-    expect(() => reduceDocument(text)).to.throw(OauthFailure);
-    expect(reduceDocument(text.replace('issuer', 'claims'))).to.equal('{}');
+    expect(() => reducedText(text)).to.throw(OauthFailure);
+    expect(reducedText(text.replace('issuer', 'claims'))).to.deep.equal({});
   });
 
   it('OAuth documents have lists of addresses with nothing else in them', () => {
-    for (const name of ['authorization_servers', 'redirect_uris']) {
-      expect(reduceDocument(`{"${name}":["https://a.example/x"]}`)).to.contain('a.example');
-      for (const item of ['', 'no address', 'javascript:x'])
-        expect(() => reduceDocument(JSON.stringify({ [name]: [item] })), item).to.throw(OauthFailure, name);
-    }
+    const name = 'authorization_servers';
+    expect(reduced({ [name]: ['https://a.example/x'] })).to.deep.equal({ [name]: ['https://a.example/x'] });
+    for (const item of ['', 'no address', 'javascript:x'])
+      expect(() => reduced({ [name]: [item] }), item).to.throw(OauthFailure, name);
   });
 
   it('OAuth documents never give a schema of the SDK more than one fault for each field', () => {
     const names = [
       ...Object.keys(OpenIdProviderDiscoveryMetadataSchema.shape),
       ...Object.keys(OAuthProtectedResourceMetadataSchema.shape),
-      ...Object.keys(OAuthClientInformationFullSchema.shape),
-      ...Object.keys(OAuthTokensSchema.shape),
-      'error',
       '__proto__',
       'constructor',
     ];
@@ -122,7 +109,7 @@ describe('OAuth documents', () => {
         const text = `{${fields.map(([name, value]) => `"${name}":${value}`).join(',')}}`;
         let known: unknown;
         try {
-          known = JSON.parse(reduceDocument(text));
+          known = reducedText(text);
         } catch (error) {
           expect(error).to.be.instanceOf(OauthFailure);
           return;
