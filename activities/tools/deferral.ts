@@ -44,8 +44,17 @@ export function deferTools(
       : bytesOfTokens(Math.min(toolDefinitionTokens, contextWindow * WINDOW_SHARE));
   const modes = new Map(toolsets.map(({ mcp_server_id: id, defer }) => [id, defer]));
   const modeOf = ({ serverId }: McpServerTool): McpToolset['defer'] => modes.get(serverId) ?? 'auto';
-  const autoBytes = tools.reduce((sum, tool) => sum + (modeOf(tool) === 'auto' ? definitionBytes(tool) : 0), 0);
+  const areTooLarge = exceeds(
+    tools.filter((tool) => modeOf(tool) === 'auto'),
+    maxBytes,
+  );
   const isDeferred = (tool: McpServerTool): boolean =>
-    modeOf(tool) === 'always' || (modeOf(tool) === 'auto' && autoBytes > maxBytes);
+    modeOf(tool) === 'always' || (modeOf(tool) === 'auto' && areTooLarge);
   return { deferred: new Map(tools.filter(isDeferred).map((tool) => [tool.name, tool])), maxBytes };
+}
+
+/** Measures no more tools than it needs: a turn may have 20,000. */
+function exceeds(tools: readonly McpServerTool[], maxBytes: number): boolean {
+  let bytes = 0;
+  return tools.some((tool) => (bytes += definitionBytes(tool)) > maxBytes);
 }

@@ -1,17 +1,18 @@
 import type { DataSource } from 'typeorm';
-import type { McpServerRow, McpTool } from '../../src/db/entities/mcp-servers.js';
+import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import { findServers, getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { failureReason } from '../../src/mcp/reasons.js';
 import { recordServerState, storeTools } from '../../src/mcp/store.js';
+import type { KeptTools } from '../../src/mcp/tools.js';
 import { hashTools } from '../../src/mcp/toolsets.js';
 import { findSessionServers, type SessionServers } from '../../src/sessions/store.js';
 import { claimTurn } from '../../src/turns/claim.js';
 import { recordTurnServers } from '../../src/steps/servers.js';
 import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity } from './run-activity.js';
-import { toolStatus } from '../../src/mcp/tool-status.js';
+import { toolStatuses } from '../../src/mcp/tool-status.js';
 import type { ToolDeps } from '../tools/tool.js';
 import type { TurnActivities } from './turn-activities.js';
 
@@ -95,19 +96,21 @@ async function skipServers(
   );
 }
 
-async function withCurrentTools(db: DataSource, server: McpServerRow, tools: McpTool[]): Promise<McpServerRow> {
-  if (hashTools(tools) === server.toolset_hash) return server;
+async function withCurrentTools(db: DataSource, server: McpServerRow, kept: KeptTools): Promise<McpServerRow> {
+  if (hashTools(kept.tools) === server.toolset_hash && kept.leftOut === server.tools_left_out) return server;
   return transaction(db, async (tx) => {
     const locked = await lockServer(tx, server.project_id, server.id);
-    if (locked.credential_version === server.credential_version) await storeTools(tx, locked, tools);
+    if (locked.credential_version === server.credential_version) await storeTools(tx, locked, kept);
     return getServer(tx, server.project_id, server.id);
   });
 }
 
 async function record(deps: ActivityDeps, turnId: string, servers: ConnectedServer[], tookMs: number): Promise<void> {
   const events = servers.flatMap(({ server, failure }): NewEvent[] => {
-    const message = failure ?? heldBackMessage(server);
-    if (message === null) return [];
+    const messages =
+      failure === null ? [heldBackMessage(server), leftOutMessage(server), unlistedMessage(server)] : [failure];
+    const message = messages.filter((one) => one !== null).join(' ');
+    if (message === '') return [];
     return [{ type: 'agent.mcp_error', data: { mcp_server_id: server.id, name: server.name, message } }];
   });
   const records = servers.map(({ server, failure }) => ({
@@ -121,14 +124,33 @@ async function record(deps: ActivityDeps, turnId: string, servers: ConnectedServ
 /** Names of the tools that the allow-list permits and that are not held back; null if these are all tools. */
 function namesOffered(server: McpServerRow): string[] | null {
   const names = server.tool_list.map(({ name }) => name);
-  const offered = names.filter((name) => toolStatus(server, name) === 'offered');
+  const statusOf = toolStatuses(server);
+  const offered = names.filter((name) => statusOf(name) === 'offered');
   return offered.length === names.length ? null : offered;
 }
 
 function heldBackMessage(server: McpServerRow): string | null {
-  const names = server.changed_tools.map(({ name }) => name).filter((name) => toolStatus(server, name) === 'held_back');
+  const statusOf = toolStatuses(server);
+  const names = server.changed_tools.map(({ name }) => name).filter((name) => statusOf(name) === 'held_back');
   if (names.length === 0) return null;
   const list = names.join(', ');
   const shown = list.length > MAX_LIST_LENGTH ? `${list.slice(0, MAX_LIST_LENGTH).toWellFormed()}…` : list;
   return `New or changed tools of the MCP server are held back until a person accepts them: ${shown}.`;
+}
+
+/** Why tools of the server are not in the turn, other than by the wish of a person; null if none is missing. */
+function leftOutMessage({ tools_left_out, tool_list, allowed_tools }: McpServerRow): string | null {
+  // Those of `allowed_tools` are always kept.
+  if (tools_left_out === 0 || allowed_tools !== null) return null;
+  const kept = tool_list.length;
+  return `Of ${kept + tools_left_out} tools of the MCP server ${tools_left_out} are left out of this turn: choose those that the agent needs with allowed_tools.`;
+}
+
+/** A server that only its users authorize has no tools before the first of them has done so. No call can wait for that. */
+function unlistedMessage({ credentials, last_probed_at }: McpServerRow): string | null {
+  if (credentials !== 'user' || last_probed_at !== null) return null;
+  return (
+    'The tools of the MCP server are not known yet, because nobody has authorized it. Let the user of the session do so ' +
+    '(POST /v1/sessions/{session_id}/authorize), or authorize the server itself (POST /v1/mcp-servers/{mcp_server_id}/authorize).'
+  );
 }

@@ -3,6 +3,7 @@ import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { validationError } from '../../src/platform/errors.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
+import { MAX_TOOLS } from '../../src/mcp/tools.js';
 import { acceptTools } from '../../src/mcp/accept-tools.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
@@ -17,7 +18,7 @@ const body = {
       type: 'array',
       items: { type: 'string' },
       minItems: 1,
-      maxItems: 256,
+      maxItems: MAX_TOOLS,
       uniqueItems: true,
       description: 'Tools to accept; without it, those in digests; without both, every changed tool.',
     },
@@ -25,7 +26,7 @@ const body = {
       type: 'object',
       additionalProperties: { type: 'string', maxLength: 256 },
       minProperties: 1,
-      maxProperties: 256,
+      maxProperties: MAX_TOOLS,
       description: 'Digests of the versions that you have read, by tool name. Another version is not accepted.',
     },
   },

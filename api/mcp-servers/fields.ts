@@ -1,4 +1,5 @@
 import { objectSchema, shownAs } from '../../src/platform/object-schema.js';
+import { MAX_TOOLS } from '../../src/mcp/tools.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
 /** Lowercase letters, digits and single hyphens between them. */
@@ -82,7 +83,7 @@ export const allowedToolsField = {
   type: ['array', 'null'],
   items: { type: 'string' },
   minItems: 1,
-  maxItems: 256,
+  maxItems: MAX_TOOLS,
   uniqueItems: true,
   description: 'Names of the server’s tools that the agent may call; null: all of them.',
 } as const satisfies JsonSchema;

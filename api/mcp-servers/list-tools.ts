@@ -1,6 +1,6 @@
 import type { McpServerRow, McpTool } from '../../src/db/entities/mcp-servers.js';
 import { readTools } from '../../src/mcp/find-servers.js';
-import { toolStatus } from '../../src/mcp/tool-status.js';
+import { toolStatuses } from '../../src/mcp/tool-status.js';
 import { operation } from '../http/core/operation.js';
 import { filteredList, pageOfItems, pageRequest, pageSchema } from '../http/core/page.js';
 import { mcpServerOfPath } from './resource.js';
@@ -18,19 +18,23 @@ export const listMcpServerTools = operation<undefined, McpServerRow>({
   async handle({ deps: { db }, resource: server, query }) {
     const list = filteredList('mcp_server_tools', server.id);
     const request = pageRequest(query, list, 1);
+    const statusOf = toolStatuses(server);
     return pageOfItems(list, request, await readTools(db, server.id), {
       nameOf: ({ name }) => name,
-      present: (tool) => presentTool(server, tool),
+      present: (tool) => presentTool(tool, statusOf),
       gone: 'The tools of the server have changed since this cursor was given. Start again without it.',
     });
   },
 });
 
-function presentTool(server: McpServerRow, { annotations, task_support, ...tool }: McpTool): Record<string, unknown> {
+function presentTool(
+  { annotations, task_support, ...tool }: McpTool,
+  statusOf: ReturnType<typeof toolStatuses>,
+): Record<string, unknown> {
   return serverTool.present({
     ...tool,
     annotations: annotations ?? null,
     task_support: task_support ?? null,
-    status: toolStatus(server, tool.name),
+    status: statusOf(tool.name),
   });
 }

@@ -55,7 +55,14 @@ const mcpServer = presented(
       items: text,
       description: allowedToolsField.description,
     },
-    tools: { type: 'array', items: tool, description: 'The tools that it offered last.' },
+    tools: { type: 'array', items: tool, description: 'The tools that it offered last, at most 2,000 of them.' },
+    tools_left_out: {
+      type: 'integer',
+      format: 'int32',
+      minimum: 0,
+      description:
+        'How many tools it offers beside `tools`: those beyond 2,000, and those whose names cannot be used. Tools of `allowed_tools` are kept first.',
+    },
     pin_tools: described(flag, 'If true, new and changed tools are held back until they are accepted.'),
     changed_tools: {
       type: 'array',
@@ -80,6 +87,7 @@ const mcpServer = presented(
     credentials: 'shared',
     allowed_tools: null,
     tools: [{ name: 'late_orders', description: 'Lists the orders that are late.' }],
+    tools_left_out: 0,
     pin_tools: false,
     changed_tools: [],
     server_name: 'order-server',

@@ -25,7 +25,9 @@ export async function probeServer(
   server: TurnServerRow,
 ): Promise<McpServerRow> {
   const url = await mcpNetwork.checkUrl(server.url);
-  const probed = await probes.run(server.project_id, url, () => requestAuthOf(config.encryptionKeys, oauth, server));
+  const probed = await probes.run(server.project_id, url, server.allowed_tools, () =>
+    requestAuthOf(config.encryptionKeys, oauth, server),
+  );
   return transaction(db, async (tx) => {
     const locked = await lockServer(tx, server.project_id, server.id);
     // If the credential changed meanwhile, that change ran a newer probe: keep its result.

@@ -56,8 +56,11 @@ export const registerMcpServer = operation<FromSchema<typeof body>>({
     const url = await mcpNetwork.checkUrl(body.url);
     await refuseTaken(db, projectId, body.name, body.url);
     const started = credential.type === 'OAUTH' ? await startOauth(deps, url, body.auth!) : null;
-    const probed = started === null ? await deps.probes.run(projectId, url, () => credentialAuth(credential)) : null;
-    requireKnownTools(body.allowed_tools, probed?.tools ?? []);
+    const probed =
+      started === null
+        ? await deps.probes.run(projectId, url, body.allowed_tools, () => credentialAuth(credential))
+        : null;
+    requireKnownTools(body.allowed_tools, probed ?? { tools: [], leftOut: 0 });
 
     const id = newId('mcpServer');
     const { name, allowed_tools, pin_tools, credentials } = body;

@@ -1,15 +1,16 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
-import { readAuth } from '../../src/mcp/auth.js';
+import { readAuth, type Credential } from '../../src/mcp/auth.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { refuseTakenName } from '../../src/mcp/names-taken.js';
 import { startOauth, storeStarted, type StartedAuthorization } from '../../src/mcp/oauth/authorize.js';
 import { openGrant } from '../../src/mcp/oauth/grants.js';
 import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
 import { deleteOauth } from '../../src/mcp/oauth/store.js';
-import { credentialAuth } from '../../src/mcp/request-auth.js';
-import { requireKnownTools, updateServer, type NewAuth } from '../../src/mcp/store.js';
+import type { ProbeResult } from '../../src/mcp/probes.js';
+import { credentialAuth, requestAuthOf, type RequestAuth } from '../../src/mcp/request-auth.js';
+import { requireKnownTools, unknownNames, updateServer } from '../../src/mcp/store.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { allowedToolsField, authField, credentialsField, nameField, pinToolsField } from './fields.js';
@@ -51,40 +52,55 @@ export const updateMcpServer = operation<Body, McpServerRow>({
   resource: mcpServerOfPath,
   async handle({ deps, resource, body }) {
     if (Object.keys(body).length === 0) return presentMcpServer(resource);
-    const { auth, started } = await tryAuth(deps, resource, body);
+    const { credential, probed, started } = await tryChange(deps, resource, body);
 
     const { answer, replaced } = await transaction(deps.db, async (tx) => {
       const server = await lockServer(tx, resource.project_id, resource.id);
       const { name = server.name, allowed_tools = server.allowed_tools, pin_tools = server.pin_tools } = body;
       const { credentials = server.credentials } = body;
-      if (body.allowed_tools) requireKnownTools(body.allowed_tools, auth?.probed?.tools ?? server.tool_list);
-      await updateServer(tx, deps.config.encryptionKeys, server, { name, allowed_tools, pin_tools, credentials, auth });
-      const replaced = auth === undefined ? null : await deleteOauth(tx, server.id);
+      // If the credential changed meanwhile, that change ran a newer probe.
+      const isNewest = credential !== undefined || server.credential_version === resource.credential_version;
+      const listed = isNewest ? probed : null;
+      const kept = { tools: server.tool_list, leftOut: server.tools_left_out };
+      if (body.allowed_tools) requireKnownTools(body.allowed_tools, listed ?? kept);
+      const fields = { name, allowed_tools, pin_tools, credentials };
+      await updateServer(tx, deps.config.encryptionKeys, server, { ...fields, credential, probed: listed });
+      const replaced = credential === undefined ? null : await deleteOauth(tx, server.id);
       const link = started === null ? undefined : await storeStarted(tx, deps, server.id, started);
       return { answer: presentMcpServer(await getServer(tx, server.project_id, server.id), link), replaced };
     });
-    if (auth !== undefined) deps.oauth.forget(resource.id);
+    if (credential !== undefined) deps.oauth.forget(resource.id);
     await tryRevoke(deps, resource.id, () => replaced && openGrant(deps.config.encryptionKeys, replaced));
     return answer;
   },
 });
 
-interface TriedAuth {
-  auth: NewAuth | undefined;
+interface TriedChange {
+  credential: Credential | undefined;
+  /** The tools of the server, if the change needs them; null if they cannot be listed yet. */
+  probed: ProbeResult | null;
   /** The started authorization that a person must finish, for type OAUTH. */
   started: StartedAuthorization | null;
 }
 
-/** Runs every check before the row is locked. A new credential is tested with a probe of the server. */
-async function tryAuth(deps: ApiDeps, server: McpServerRow, body: Body): Promise<TriedAuth> {
-  const { db, mcpNetwork } = deps;
+/**
+ * Runs every check before the row is locked. A new credential is tested with a probe of the server. So are names of tools that may be
+ * among those that were left out.
+ */
+async function tryChange(deps: ApiDeps, server: McpServerRow, body: Body): Promise<TriedChange> {
+  const { db, mcpNetwork, config, oauth } = deps;
   const credential = body.auth === undefined ? undefined : readAuth(body.auth);
-  const url = credential === undefined ? undefined : await mcpNetwork.checkUrl(server.url);
+  const { allowed_tools = server.allowed_tools } = body;
+  const mayBeLeftOut =
+    server.tools_left_out > 0 && unknownNames(body.allowed_tools ?? null, server.tool_list).length > 0;
+  const isProbed = credential !== undefined || mayBeLeftOut;
+  const url = isProbed ? await mcpNetwork.checkUrl(server.url) : undefined;
   if (body.name !== undefined) await refuseTakenName(db, server, body.name);
-  if (credential === undefined || url === undefined) return { auth: undefined, started: null };
-  if (credential.type === 'OAUTH') {
-    return { auth: { credential, probed: null }, started: await startOauth(deps, url, body.auth!) };
-  }
-  const probed = await deps.probes.run(server.project_id, url, () => credentialAuth(credential));
-  return { auth: { credential, probed }, started: null };
+  if (url === undefined) return { credential, probed: null, started: null };
+  if (credential?.type === 'OAUTH')
+    return { credential, probed: null, started: await startOauth(deps, url, body.auth!) };
+  const authorize = (): RequestAuth =>
+    credential === undefined ? requestAuthOf(config.encryptionKeys, oauth, server) : credentialAuth(credential);
+  const probed = await deps.probes.run(server.project_id, url, allowed_tools, authorize);
+  return { credential, probed, started: null };
 }

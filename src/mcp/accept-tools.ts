@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import type { McpServerRow } from '../db/entities/mcp-servers.js';
+import type { McpServerRow, McpTool } from '../db/entities/mcp-servers.js';
 import { pointerToken, ServiceError } from '../platform/errors.js';
 import { readTools } from './find-servers.js';
-import { acceptedColumns, digestOf } from './pins.js';
+import { acceptedColumns, digestOf, inPieces } from './pins.js';
 import { requireKnownTools, updateRow } from './store.js';
 import { deleteUnusedToolsets } from './toolsets.js';
 
@@ -22,14 +22,17 @@ export async function acceptTools(
   { names, digests }: AcceptedTools,
 ): Promise<void> {
   const seen = new Map(Object.entries(digests ?? {}));
-  requireKnownTools(names ?? [], server.tool_list, 'names');
-  requireKnownTools([...seen.keys()], server.tool_list, 'digests');
+  const known = { tools: server.tool_list, leftOut: server.tools_left_out };
+  requireKnownTools(names ?? [], known, 'names');
+  requireKnownTools([...seen.keys()], known, 'digests');
   const changed = server.changed_tools.map(({ name }) => name);
   const accepted = new Set(names ?? (digests === undefined ? changed : seen.keys()));
   requireSeen(server, accepted, seen);
   if (seen.size === 0 && changed.length === 0) return;
   const tools = await readTools(tx, server.id);
-  const others = tools.filter((tool) => seen.has(tool.name) && seen.get(tool.name) !== digestOf(tool));
+  const others: McpTool[] = [];
+  for await (const tool of inPieces(tools))
+    if (seen.has(tool.name) && seen.get(tool.name) !== digestOf(tool)) others.push(tool);
   if (others.length > 0) {
     throw new ServiceError(
       'tools_changed',

@@ -1,4 +1,3 @@
-import type { McpTool } from '../db/entities/mcp-servers.js';
 import { UnsafeAddressError, type GuardedNetwork } from '../network/network.js';
 import { privateAddress } from '../network/server-url.js';
 import type { MemoryShare } from '../platform/memory-share.js';
@@ -11,7 +10,7 @@ import { withDeadline } from './deadline.js';
 import { withLargeAnswer } from './large-answer.js';
 import { failureReason } from './reasons.js';
 import type { RequestAuth } from './request-auth.js';
-import { keepTools, listTools } from './tools.js';
+import { keepTools, listTools, type KeptTools } from './tools.js';
 import { type OnLarge, MAX_LIST_VALUES } from './transport/answer-body.js';
 import { pacerOfRequest } from './transport/pacer.js';
 
@@ -21,8 +20,7 @@ const PROBE_SECONDS = 60;
 const MAX_PROBES_PER_PROJECT = 8;
 const MAX_SERVER_NAME_LENGTH = 256;
 
-export interface ProbeResult {
-  tools: McpTool[];
+export interface ProbeResult extends KeptTools {
   serverName: string | null;
 }
 
@@ -37,15 +35,20 @@ export class Probes {
   ) {}
 
   /**
-   * Connects once and lists the tools.
+   * Connects once and lists the tools; those of `allowed` are kept in any case.
    * @throws ServiceError `mcp_probe_failed` with the reason, `invalid_mcp_server_url` if the address is not public
    */
-  async run(projectId: string, url: URL, authorize: () => RequestAuth): Promise<ProbeResult> {
+  async run(
+    projectId: string,
+    url: URL,
+    allowed: readonly string[] | null,
+    authorize: () => RequestAuth,
+  ): Promise<ProbeResult> {
     try {
       return await this.#limits.within(projectId, () =>
         withDeadline(this.seconds, null, (signal) =>
           withLargeAnswer({ memory: this.memory, projectId, signal, maxValues: MAX_LIST_VALUES }, (onLarge) =>
-            this.#probe(url, authorize(), signal, onLarge),
+            this.#probe(url, allowed, authorize(), signal, onLarge),
           ),
         ),
       );
@@ -56,15 +59,21 @@ export class Probes {
     }
   }
 
-  async #probe(url: URL, auth: RequestAuth, signal: AbortSignal, onLarge: OnLarge): Promise<ProbeResult> {
+  async #probe(
+    url: URL,
+    allowed: readonly string[] | null,
+    auth: RequestAuth,
+    signal: AbortSignal,
+    onLarge: OnLarge,
+  ): Promise<ProbeResult> {
     const pacer = pacerOfRequest();
     const connection = await McpConnection.open({ url, auth, network: this.network, listen: false, pacer }, signal);
     try {
       const listed = await listTools(connection, signal, onLarge);
       const cleaner = new Cleaner(() => auth.secrets());
-      const tools = await keepTools(listed, cleaner);
+      const kept = await keepTools(listed, cleaner, allowed);
       const name = connection.serverName;
-      return { tools, serverName: name === null ? null : cleaner.cleanStart(name, MAX_SERVER_NAME_LENGTH) };
+      return { ...kept, serverName: name === null ? null : cleaner.cleanStart(name, MAX_SERVER_NAME_LENGTH) };
     } finally {
       await connection.close();
     }

@@ -10,6 +10,7 @@ import { readTools } from './find-servers.js';
 import { orTaken } from './names-taken.js';
 import { pinColumns } from './pins.js';
 import type { ProbeResult } from './probes.js';
+import type { KeptTools } from './tools.js';
 import { deleteUnusedToolsets } from './toolsets.js';
 
 const now = (): string => 'clock_timestamp()';
@@ -36,6 +37,7 @@ export async function insertServer(
     ...server,
     ...credentialColumns(keys, server.id, credential),
     tools: probed?.tools ?? [],
+    tools_left_out: probed?.leftOut ?? 0,
     changed_tools: [],
     server_name: probed?.serverName ?? null,
     last_probed_at: probed === null ? null : createdAt,
@@ -48,14 +50,10 @@ export async function insertServer(
   await updateRow(tx, server.id, await pinColumns(tx, { ...server, accepted_hash: null }, probed.tools));
 }
 
-/** A new credential and the probe that tested it; null if it cannot be tested yet. */
-export interface NewAuth {
-  credential: Credential;
-  probed: ProbeResult | null;
-}
-
 type ServerChange = Pick<McpServerRow, 'name' | 'allowed_tools' | 'pin_tools' | 'credentials'> & {
-  auth: NewAuth | undefined;
+  credential: Credential | undefined;
+  /** What the change has listed; null if it lists nothing, or cannot yet. */
+  probed: ProbeResult | null;
 };
 
 /** Writes a configuration change to a locked row. @throws ServiceError `mcp_server_name_taken` */
@@ -63,27 +61,31 @@ export async function updateServer(
   tx: EntityManager,
   keys: readonly Buffer[],
   server: McpServerRow,
-  { auth, ...fields }: ServerChange,
+  { credential, probed, ...fields }: ServerChange,
 ): Promise<void> {
   const { id } = server;
   const changed = { ...server, ...fields };
   await orTaken(updateRow(tx, id, { ...fields, updated_at: now }));
-  if (auth !== undefined) {
+  if (credential !== undefined) {
     const credential_version = server.credential_version + 1;
-    await updateRow(tx, id, { ...credentialColumns(keys, id, auth.credential), credential_version });
+    await updateRow(tx, id, { ...credentialColumns(keys, id, credential), credential_version });
   }
-  if (auth?.probed) await storeProbe(tx, changed, auth.probed);
+  if (probed !== null) await storeProbe(tx, changed, probed);
   else if (fields.pin_tools !== server.pin_tools) await switchPins(tx, changed);
 }
 
 /** Stores the result of a probe in a locked row. It is not a configuration change, so `updated_at` stays. */
 export async function storeProbe(tx: EntityManager, server: McpServerRow, probed: ProbeResult): Promise<void> {
   await updateRow(tx, server.id, { server_name: probed.serverName, last_probed_at: now });
-  await storeTools(tx, server, probed.tools);
+  await storeTools(tx, server, probed);
 }
 
-export async function storeTools(tx: EntityManager, server: McpServerRow, tools: McpTool[]): Promise<void> {
-  await updateRow(tx, server.id, { tools, ...(await pinColumns(tx, server, tools)) });
+export async function storeTools(
+  tx: EntityManager,
+  server: McpServerRow,
+  { tools, leftOut }: KeptTools,
+): Promise<void> {
+  await updateRow(tx, server.id, { tools, tools_left_out: leftOut, ...(await pinColumns(tx, server, tools)) });
 }
 
 /** Pins the current tools, or unpins them. Before the first tool list there is nothing to pin. */
@@ -121,16 +123,23 @@ export async function recordServerState(db: Db, id: string, failure: string | nu
 /** @throws ServiceError `unknown_mcp_tool` listing the names that are not tools of the server */
 export function requireKnownTools(
   names: readonly string[] | null,
-  tools: readonly Pick<McpTool, 'name'>[],
+  { tools, leftOut }: { tools: readonly Pick<McpTool, 'name'>[]; leftOut: number },
   field = 'allowed_tools',
 ): void {
+  const unknown = unknownNames(names, tools);
+  if (unknown.length === 0) return;
+  const rest = leftOut === 0 ? '' : ` It lists ${leftOut} more tools, which are left out (tools_left_out).`;
+  throw new ServiceError(
+    'unknown_mcp_tool',
+    `${field} names tools that the MCP server ${leftOut === 0 ? 'does not have' : 'does not have among those that are kept'}.${rest}`,
+    { tools: unknown },
+  );
+}
+
+/** The names that are not among the tools. */
+export function unknownNames(names: readonly string[] | null, tools: readonly Pick<McpTool, 'name'>[]): string[] {
   const known = new Set(tools.map(({ name }) => name));
-  const unknown = (names ?? []).filter((name) => !known.has(name));
-  if (unknown.length > 0) {
-    throw new ServiceError('unknown_mcp_tool', `${field} names tools that the MCP server does not have.`, {
-      tools: unknown,
-    });
-  }
+  return (names ?? []).filter((name) => !known.has(name));
 }
 
 function credentialColumns(

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { McpTool } from '../db/entities/mcp-servers.js';
-import { asJsonObject } from '../platform/json-object.js';
+import { asJsonObject, type JsonObject } from '../platform/json-object.js';
+import { MIB } from '../platform/units.js';
 import { isDeeperThan } from '../platform/depth.js';
 import { codePointLength, DECEPTIVE, isStorableText } from '../platform/text.js';
 import { cleanJson, type Cleaner } from './cleaner.js';
@@ -14,11 +15,13 @@ const MAX_PAGES = 200;
 const MAX_LISTED = 20_000;
 
 /** Tools stored for one server (docs/limits.md). */
-const MAX_TOOLS = 256;
+export const MAX_TOOLS = 2000;
 const MAX_NAME_LENGTH = 128;
 const MAX_DESCRIPTION_LENGTH = 500;
+/** Checking a name takes a few microseconds. */
+const NAMES_AT_ONCE = 500;
 /** Limit for all schemas of one server, in the server's own JSON. Beyond it a tool accepts any object. */
-const MAX_SCHEMA_BYTES = 512 * 1024;
+const MAX_SCHEMA_BYTES = 2 * MIB;
 
 /** Lists the tools of all pages, unchecked; empty for a server without the tools capability. */
 export async function listTools(connection: McpConnection, signal: AbortSignal, onLarge?: OnLarge): Promise<unknown[]> {
@@ -42,24 +45,44 @@ export async function listTools(connection: McpConnection, signal: AbortSignal, 
   }
 }
 
+/** The tools of a server as they are stored. */
+export interface KeptTools {
+  tools: McpTool[];
+  /** Tools that the server lists beside them. */
+  leftOut: number;
+}
+
 /**
  * Converts a complete `tools/list` for storage (docs/limits.md). It drops names that are too long, cannot
- * be stored, contain the credential or characters that deceive a reader, and duplicates of a name; it keeps 256 tools in the server's order and cuts
- * descriptions. The schemas share a limit in bytes, which also limits the time to check them. The event loop runs after
- * each tool.
+ * be stored, contain the credential or characters that deceive a reader, and duplicates of a name; it keeps 2,000 tools in the server's order,
+ * those of `allowed` in any case, and cuts descriptions. The schemas share a limit in bytes, which also limits the time to check them. The
+ * event loop runs after each tool.
  */
-export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): Promise<McpTool[]> {
-  const kept = new Map<string, McpTool>();
+export async function keepTools(
+  listed: readonly unknown[],
+  cleaner: Cleaner,
+  allowed: readonly string[] | null,
+): Promise<KeptTools> {
+  const tools: McpTool[] = [];
+  const isAllowed = new Set(allowed);
+  const seen = new Set<unknown>();
+  const usable: ListedTool[] = [];
+  for (const [at, tool] of listed.entries()) {
+    const { name } = asJsonObject(tool);
+    if (!seen.has(name) && typeof name === 'string' && isUsableName(name) && cleaner.clean(name) === name)
+      usable.push(tool as ListedTool);
+    seen.add(name);
+    if (at % NAMES_AT_ONCE === 0) await setImmediate();
+  }
+  let others = MAX_TOOLS - usable.filter(({ name }) => isAllowed.has(name)).length;
   let schemaBytes = 0;
-  for (const tool of listed) {
-    if (kept.size === MAX_TOOLS) break;
-    const { name, title, description, inputSchema, annotations, execution } = asJsonObject(tool);
-    if (typeof name !== 'string' || !isUsableName(name) || cleaner.clean(name) !== name || kept.has(name)) continue;
+  for (const { name, title, description, inputSchema, annotations, execution } of usable) {
+    if (!isAllowed.has(name) && (others -= 1) < 0) continue;
     await setImmediate();
     const size = bytesOfSchema(inputSchema);
     const fits = schemaBytes + size <= MAX_SCHEMA_BYTES;
     if (fits) schemaBytes += size;
-    kept.set(name, {
+    tools.push({
       name,
       description: cleaner.cleanStart(
         firstText(description, title, asJsonObject(annotations).title),
@@ -70,8 +93,10 @@ export async function keepTools(listed: readonly unknown[], cleaner: Cleaner): P
       ...taskSupport(execution),
     });
   }
-  return [...kept.values()];
+  return { tools, leftOut: seen.size - tools.length };
 }
+
+type ListedTool = JsonObject & { name: string };
 
 /** The first text that says something; empty without one. */
 function firstText(...texts: unknown[]): string {

@@ -7,7 +7,7 @@ import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.j
 import { MIB } from '../platform/units.js';
 
 /** Memory limit of the parsed toolsets cached in this process, estimated from their text and values. */
-const MAX_CACHED_BYTES = 32 * MIB;
+const MAX_CACHED_BYTES = 64 * MIB;
 
 /** Parsed versions. A version never changes, so entries never expire. */
 const cache = new ByteCache<readonly McpTool[]>(MAX_CACHED_BYTES);

@@ -5,13 +5,16 @@ import type { Db } from '../db/transaction.js';
 import { MAX_SCHEMA_VALUES, toObjectSchema } from '../mcp/input-schema.js';
 import { hasMoreValuesThan } from '../platform/value-count.js';
 import { findServers } from '../mcp/find-servers.js';
+import { unknownNames } from '../mcp/store.js';
+import { MAX_TOOLS } from '../mcp/tools.js';
+import { toolStatuses } from '../mcp/tool-status.js';
 import { isUsableSchema } from './custom-tool-schema.js';
+import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import type { CustomTool, McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 import { BUILT_IN_TOOL_NAMES, hasWorkspace, isWorkspaceTool, MCP_TOOL_PREFIX, WORKSPACE_TOOL_NAMES } from './tools.js';
 
 const MAX_CUSTOM_TOOLS = 64;
 const MAX_TOOLSETS = 10;
-const MAX_CONFIGS = 256;
 const MAX_SCHEMA_BYTES = 32 * 1024;
 const MAX_DESCRIPTION_LENGTH = 10_000;
 
@@ -50,7 +53,7 @@ const sessionToolSchema = {
         default_config: configOf('McpDefaultConfig', 'For the tools that `configs` does not name.', {}),
         configs: {
           type: 'array',
-          maxItems: MAX_CONFIGS,
+          maxItems: MAX_TOOLS,
           description: 'Single tools that differ from `default_config`.',
           items: configOf('McpToolConfig', 'The permission of one tool.', {
             name: described({ type: 'string' }, 'The server’s own name of the tool.'),
@@ -85,7 +88,7 @@ const sessionToolSchema = {
         ),
         configs: {
           type: 'array',
-          maxItems: MAX_CONFIGS,
+          maxItems: WORKSPACE_TOOL_NAMES.length,
           description: 'Single tools that differ from `default_config`.',
           items: configOf('WorkspaceToolConfig', 'The permission of one tool.', {
             name: described({ type: 'string' }, 'One of `bash`, `read`, `write` and `edit`.'),
@@ -212,18 +215,31 @@ export async function requireOfferedTools(db: Db, projectId: string, tools: Sess
     projectId,
     toolsets.map((toolset) => toolset.mcp_server_id),
   );
-  const unknown = toolsets.flatMap(({ mcp_server_id, configs = [] }) => {
+  const problems = toolsets.flatMap(({ mcp_server_id, configs = [] }) => {
     const server = servers.find(({ id }) => id === mcp_server_id);
-    const offered = new Set(
-      server?.tool_list.map(({ name }) => name).filter((name) => server.allowed_tools?.includes(name) ?? true),
-    );
-    return configs.map(({ name }) => name).filter((name) => !offered.has(name));
+    const names = [...new Set(configs.map(({ name }) => name))];
+    if (server === undefined) return names.length === 0 ? [] : [{ names, text: 'Its MCP server was deleted.' }];
+    const statusOf = toolStatuses({ ...server, changed_tools: [] });
+    const unknown = unknownNames(names, server.tool_list);
+    const isUnknown = new Set(unknown);
+    const notAllowed = names.filter((name) => !isUnknown.has(name) && statusOf(name) !== 'offered');
+    return [
+      { names: unknown, text: `The MCP server ${server.name} has no tool ${unknown.join(', ')}${leftOut(server)}.` },
+      {
+        names: notAllowed,
+        text: `allowed_tools of the MCP server ${server.name} does not have ${notAllowed.join(', ')}.`,
+      },
+    ].filter((problem) => problem.names.length > 0);
   });
-  if (unknown.length === 0) return;
-  const names = [...new Set(unknown)];
-  throw new ServiceError('unknown_mcp_tool', `No MCP server of the session offers ${names.join(', ')}.`, {
-    tools: names,
+  if (problems.length === 0) return;
+  throw new ServiceError('unknown_mcp_tool', problems.map(({ text }) => text).join(' '), {
+    tools: [...new Set(problems.flatMap(({ names }) => names))],
   });
+}
+
+function leftOut({ tools_left_out: count, tool_list }: McpServerRow): string {
+  if (count === 0) return '';
+  return ` among the ${tool_list.length} that are kept; it lists ${count} more, so PATCH its allowed_tools with those that you need`;
 }
 
 /** The custom tools, checked before, in the form sent to the model: with schemas that its API accepts. */

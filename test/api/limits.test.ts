@@ -20,10 +20,10 @@ const pairs = (count: number, prefix = 'k'): Record<string, string> =>
 describe('limits', () => {
   const mcp = useMcpServer({
     tools: [
-      ...Array.from({ length: 255 }, (_, i) => ({ name: `tool-${i}`, description: i === 0 ? '😀'.repeat(501) : '' })),
+      ...Array.from({ length: 1999 }, (_, i) => ({ name: `tool-${i}`, description: i === 0 ? '😀'.repeat(501) : '' })),
       { name: 'n'.repeat(129) },
       { name: 'n'.repeat(128), description: 'd'.repeat(500) },
-      { name: 'the-257th' },
+      { name: 'the-2001st' },
     ],
   });
   const service = useService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
@@ -61,7 +61,7 @@ describe('limits', () => {
     ],
     ['MCP server name: 1 character', (n) => register({ name: 'n'.repeat(n) }), [1, PROBED], [0, INVALID]],
     ['MCP server name: 64 characters', (n) => register({ name: 'n'.repeat(n) }), [64, PROBED], [65, INVALID]],
-    ['allowed_tools: 256 names', (n) => register({ allowed_tools: names(n) }), [256, PROBED], [257, INVALID]],
+    ['allowed_tools: 2,000 names', (n) => register({ allowed_tools: names(n) }), [2000, PROBED], [2001, INVALID]],
     ['file name: 1 character', (n) => upload(service, `folder/${many(n)}`), [1, '201'], [0, '422 invalid_filename']],
     ['file name: 255 characters', (n) => upload(service, many(n)), [255, '201'], [256, '422 invalid_filename']],
     ['page: 1 item', (n) => service.api('GET', `/v1/files?limit=${n}`), [1, '200'], [0, INVALID]],
@@ -76,18 +76,20 @@ describe('limits', () => {
     });
   }
 
-  it('MCP tools: 256 kept, names of 128 characters, descriptions cut at 500', async () => {
+  it('MCP tools: 2,000 kept, names of 128 characters, descriptions cut at 500', async () => {
     const { status, body } = await register({ name: 'many', url: mcp.url });
     expect(status, JSON.stringify(body)).to.equal(201);
     const tools = body.tools as { name: string; description: string }[];
-    expect(tools).to.have.length(256);
+    expect(tools).to.have.length(2000);
+    // One with a name that is too long, and one too many.
+    expect(body.tools_left_out).to.equal(2);
     expect(tools.map(({ name }) => name))
       .to.include('n'.repeat(128))
       .and.not.include('n'.repeat(129));
-    expect(tools.map(({ name }) => name)).to.not.include('the-257th');
+    expect(tools.map(({ name }) => name)).to.not.include('the-2001st');
     expect(tools[0]!.description).to.equal(many(500));
     expect(tools.at(-1)!.description).to.have.length(500);
-    reachedLimit('MCP tools kept: 256');
+    reachedLimit('MCP tools kept: 2,000');
     reachedLimit('MCP tool name: 128 characters');
     reachedLimit('MCP tool description: 500 characters');
   });

@@ -72,6 +72,7 @@ export function mcpCalls({
       credential_version: 1,
       allowed_tools: null,
       tool_list: [],
+      tools_left_out: 0,
       toolset_hash: '',
       pin_tools: false,
       accepted_hash: null,
@@ -104,7 +105,7 @@ export function mcpCalls({
     },
     probe: async (url, { credential = NO_CREDENTIAL, seconds } = {}) => {
       const probes = new Probes(network, memory, seconds);
-      return probes.run('proj_1', await network.checkUrl(url), () => credentialAuth(credential));
+      return probes.run('proj_1', await network.checkUrl(url), null, () => credentialAuth(credential));
     },
     close: () => mcp.closeAll(),
   };

@@ -199,6 +199,32 @@ describe('the tools of a turn that are too many to show', () => {
   });
 });
 
+describe('the tools of a turn that are left out', () => {
+  const mcp = use(
+    () => startMcpServer({ tools: Array.from({ length: 2044 }, (_, n) => ({ name: `t${n}` })) }),
+    (started) => started.close(),
+  );
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
+
+  it('the tools of a turn that are left out are counted in agent.mcp_error, until they are chosen', async () => {
+    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'many', url: mcp.url });
+    const id = await service.session({ mcp_servers: [body.id] });
+    const errors = async (): Promise<unknown[]> => {
+      service.model.reply('Done.');
+      return (await service.run(id, 'Go'))
+        .filter(({ type }) => type === 'agent.mcp_error')
+        .map((event) => event.message);
+    };
+    expect(await errors()).to.deep.equal([
+      'Of 2044 tools of the MCP server 44 are left out of this turn: choose those that the agent needs with allowed_tools.',
+    ]);
+    await service.api('PATCH', `/v1/mcp-servers/${body.id}`, { allowed_tools: ['t2043'] });
+    expect(await errors()).to.deep.equal([]);
+    const names = service.model.requests.at(-1)!.body.tools!.map((tool) => (tool as { name: string }).name);
+    expect(names).to.include('mcp__many__t2043');
+  });
+});
+
 /** contract.md §10, §19. */
 describe('the tools of a turn that falls back to a model with a smaller window', () => {
   const [server] = manyTools();

@@ -1,5 +1,4 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
 import type { DroppedCredential, TurnServerRow, UserCredential } from '../../../src/mcp/user-credentials.js';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
 import type { Config } from '../../../src/platform/config.js';
@@ -9,7 +8,7 @@ import { refuseQuestion, type QuestionHandler } from '../../../src/mcp/questions
 import type { GuardedNetwork } from '../../../src/network/network.js';
 import { withDeadline } from '../../../src/mcp/deadline.js';
 import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
-import { keepTools, listTools } from '../../../src/mcp/tools.js';
+import { keepTools, listTools, type KeptTools } from '../../../src/mcp/tools.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { requestAuthOf, type AuthorizedServer, type RequestAuth } from '../../../src/mcp/request-auth.js';
 import type { MemoryShare } from '../../../src/platform/memory-share.js';
@@ -31,7 +30,7 @@ const MAX_OPENING_PER_PROJECT = 16;
 const MAX_READING_PER_PROJECT = 16;
 
 /** `mayAsk`: the session lets the server ask. Every connection offers that: a server may have other tools for such clients. */
-export type ConnectTarget = Pick<TurnServerRow, 'id' | 'project_id' | 'url' | 'pin_tools'> &
+export type ConnectTarget = Pick<TurnServerRow, 'id' | 'project_id' | 'url' | 'pin_tools' | 'allowed_tools'> &
   AuthorizedServer & { mayAsk?: boolean };
 
 interface SharedConnection {
@@ -69,7 +68,7 @@ export class McpConnections {
    * Checks that the server answers, in one attempt of 8 s: pings a pooled connection and replaces it if it is lost.
    * Returns the current tools of a pinned server, null for other servers.
    */
-  async verify(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[] | null> {
+  async verify(server: ConnectTarget, signal: AbortSignal): Promise<KeptTools | null> {
     return withDeadline(CONNECT_SECONDS, signal, async (bounded) => {
       const kept = this.#entries.has(keyOf(server));
       const alive = await this.use(server, bounded, async (connection, retire) => {
@@ -84,13 +83,13 @@ export class McpConnections {
     });
   }
 
-  #readTools(server: ConnectTarget, signal: AbortSignal): Promise<McpTool[]> {
+  #readTools(server: ConnectTarget, signal: AbortSignal): Promise<KeptTools> {
     const { project_id: projectId } = server;
     const share = { memory: this.memory, projectId, signal, maxValues: MAX_LIST_VALUES };
     return this.#reading.within(projectId, () =>
       withLargeAnswer(share, async (onLarge) => {
         const listed = await this.use(server, signal, (connection) => listTools(connection, signal, onLarge));
-        return keepTools(listed, this.cleanerOf(server));
+        return keepTools(listed, this.cleanerOf(server), server.allowed_tools);
       }),
     );
   }

@@ -8,7 +8,7 @@ import { MIB } from '../../../src/platform/units.js';
 export const MAX_BODY_BYTES = 2 * MIB;
 /** No operation has a deeper or wider body. This is checked before code recurses into it or compares its items. */
 const MAX_DEPTH = 64;
-const MAX_WIDTH = 1000;
+const MAX_WIDTH = 2000;
 
 /**
  * Reads the request's JSON (docs/contract.md §1, §14).

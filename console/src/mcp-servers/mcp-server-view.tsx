@@ -16,7 +16,7 @@ import { Authorization } from './authorization.js';
 import { CalledAs } from './called-as.js';
 import { PinnedTools } from './pinned-tools.js';
 import { ServerTools } from './server-tools.js';
-import { countOf } from '../parts/format.js';
+import { toolCount } from './tool-count.js';
 
 export function McpServerView({ id }: { id: string }) {
   const client = useClient();
@@ -25,7 +25,7 @@ export function McpServerView({ id }: { id: string }) {
   const probing = useAction(async () => {
     const probed = await client.probeMcpServer(id);
     replace(probed);
-    announce(`The server has ${countOf(probed.tools.length, 'tool')}`);
+    announce(`The server has ${toolCount(probed)}`);
   });
   const remove = async (): Promise<void> => {
     await client.deleteMcpServer(id);
@@ -81,9 +81,17 @@ function ServerFacts({ server }: { server: McpServer }) {
         <dd>{auth.name === null ? auth.type.toLowerCase() : `header ${auth.name}`}</dd>
         <dt>Probed</dt>
         <dd>{server.last_probed_at === null ? 'never' : <Time at={server.last_probed_at} />}</dd>
-        <dt>Connected in a turn</dt>
-        <dd>{server.last_connected_at === null ? 'never' : <Time at={server.last_connected_at} />}</dd>
+        <dt>{server.credentials === 'user' ? 'Used by' : 'Connected in a turn'}</dt>
+        <dd>
+          <LastUse server={server} />
+        </dd>
       </dl>
     </>
   );
+}
+
+function LastUse({ server: { credentials, last_connected_at: at } }: { server: McpServer }) {
+  // Turns connect to it as its users: each connection of theirs has its last use.
+  if (credentials === 'user') return <a href="#/connections">its users</a>;
+  return at === null ? 'never' : <Time at={at} />;
 }

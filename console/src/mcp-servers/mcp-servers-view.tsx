@@ -5,7 +5,7 @@ import { Empty } from '../parts/empty.js';
 import { LinkRow, ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { ServerStatus } from '../parts/status.js';
-import { countOf } from '../parts/format.js';
+import { toolCount } from './tool-count.js';
 
 export function McpServersView() {
   const client = useClient();
@@ -33,13 +33,12 @@ export function McpServersView() {
 }
 
 function ServerRow({ server }: { server: McpServer }) {
-  const { id, name, url, tools, allowed_tools: allowed } = server;
+  const { id, name, url } = server;
   return (
     <LinkRow href={`#/mcp-servers/${id}`} title={name}>
       <ServerStatus server={server} />
       <span class="hint">
-        {url} ·{' '}
-        {allowed === null ? countOf(tools.length, 'tool') : `${allowed.length} of ${countOf(tools.length, 'tool')}`}
+        {url} · {toolCount(server)}
       </span>
     </LinkRow>
   );

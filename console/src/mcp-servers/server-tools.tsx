@@ -23,6 +23,12 @@ export function ServerTools({ server }: { server: McpServer }) {
     <section class="section" aria-label="Tools">
       <h2>Tools</h2>
       <ErrorNote error={list.error} />
+      {server.tools_left_out > 0 && (
+        <p class="note">
+          {server.tools_left_out.toLocaleString('en')} more tools of the server are left out. Agents get those that
+          allowed_tools names (PATCH /v1/mcp-servers/{server.id}).
+        </p>
+      )}
       {list.items?.length === 0 && (
         <Empty title="The server offers no tools">Add tools to the server, then press Probe to read them again.</Empty>
       )}

@@ -46,6 +46,8 @@ export function SessionStatus({ session, short = false }: SessionStatusProps) {
 }
 
 export function ServerStatus({ server }: { server: McpServer }) {
+  // What turns do as its users leaves the fields of the server as they are.
+  if (server.credentials === 'user') return <Status look="idle">Called as its users</Status>;
   if (server.last_connect_error !== null) return <Status look="failed">Not connected</Status>;
   if (server.last_connected_at !== null) return <Status look="complete">Connected</Status>;
   return <Status look="idle">Not used in a turn yet</Status>;

@@ -5,7 +5,7 @@ import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Checkbox } from '../parts/fields.js';
 import { ASK_NOTHING, type AskingByServer, allowedToolNames, type Asking } from './session-tools.js';
-import { countOf } from '../parts/format.js';
+import { toolCount } from '../mcp-servers/tool-count.js';
 
 interface Props {
   selected: string[];
@@ -29,11 +29,7 @@ export function McpServersField({ selected, asking, onSelect, onAsking }: Props)
         </p>
       )}
       <CheckList
-        options={servers.map(({ id, name, tools }) => ({
-          value: id,
-          label: name,
-          hint: countOf(tools.length, 'tool'),
-        }))}
+        options={servers.map((server) => ({ value: server.id, label: server.name, hint: toolCount(server) }))}
         selected={selected}
         onChange={onSelect}
       />

@@ -51,6 +51,8 @@ export interface McpServerRow {
   allowed_tools: string[] | null;
   /** The tools of the last probe, without schemas. Postgres derives it from the column `tools`. */
   tool_list: Pick<McpTool, 'name' | 'description'>[];
+  /** Tools that the server lists and the service does not keep. */
+  tools_left_out: number;
   /** The hash of the tools with schemas (src/mcp/toolsets). Postgres derives it from the column `tools`. */
   toolset_hash: string;
   pin_tools: boolean;
@@ -68,7 +70,7 @@ export interface McpServerRow {
   oauth: McpOauthRow | null;
 }
 
-/** The tools of the last probe with their schemas: up to 512 KiB, so read only on demand. */
+/** The tools of the last probe with their schemas: up to 2 MiB, so read only on demand. */
 export interface McpServerTools {
   tools: McpTool[];
 }
@@ -88,6 +90,7 @@ export const McpServerEntity = new EntitySchema<McpServerRow & McpServerTools>({
     allowed_tools: { type: 'text', array: true, nullable: true },
     tools: { type: 'json', select: false },
     tool_list: { type: 'json', insert: false, update: false },
+    tools_left_out: { type: 'integer', default: 0 },
     toolset_hash: { type: 'text', insert: false, update: false },
     pin_tools: { type: 'boolean', default: false },
     accepted_hash: { type: 'text', nullable: true },

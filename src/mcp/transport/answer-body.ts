@@ -25,7 +25,7 @@ export const MAX_UNASKED_VALUES = 1000;
 
 /** The answer to a tool call: large enough for a few images in base64. */
 export const callLimits = (): AnswerLimits => limits('its answer', MAX_ANSWER_BYTES, MAX_ANSWER_VALUES);
-/** All pages of a tool list: 256 tools with 512 KiB of schemas need less. */
+/** All pages of a tool list: 2,000 tools with 2 MiB of schemas need less. */
 export const listLimits = (): AnswerLimits => limits('its tool list', MAX_LIST_BYTES, MAX_LIST_VALUES);
 export const shortLimits = (): AnswerLimits =>
   limits('its answer to initialize or ping', MAX_SHORT_BYTES, MAX_SHORT_VALUES);

@@ -29,6 +29,7 @@ describe('POST /v1/mcp-servers', () => {
       'credentials',
       'allowed_tools',
       'tools',
+      'tools_left_out',
       'pin_tools',
       'changed_tools',
       'server_name',
@@ -113,7 +114,7 @@ describe('POST /v1/mcp-servers', () => {
       [{ ...good, allowed_tools: [] }, '/allowed_tools'],
       [{ ...good, allowed_tools: ['a', 'a'] }, '/allowed_tools'],
       [{ ...good, allowed_tools: [1] }, '/allowed_tools/0'],
-      [{ ...good, allowed_tools: Array.from({ length: 257 }, (_, index) => `t${index}`) }, '/allowed_tools'],
+      [{ ...good, allowed_tools: Array.from({ length: 2001 }, (_, index) => `t${index}`) }, '/allowed_tools'],
       [{ ...good, tools: [] }, '/tools'],
     ];
     for (const [wrong, path] of cases) {

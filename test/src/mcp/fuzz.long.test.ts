@@ -108,7 +108,7 @@ for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
         );
         const tools = await verified.catch((error: Error) => error);
         if (tools instanceof Error) return;
-        checkTools(tools!);
+        checkTools(tools!.tools);
       });
     });
   });

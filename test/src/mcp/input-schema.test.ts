@@ -177,7 +177,7 @@ describe('input schemas of MCP tools', () => {
 
   it('input schemas of MCP tools that are nested too deeply cost a tool its schema and nothing else', async () => {
     const inputSchema = JSON.parse(`${'{"a":'.repeat(60_000)}1${'}'.repeat(60_000)}`) as unknown;
-    const tools = await keepTools([{ name: 'deep', inputSchema }, { name: 'next' }], new Cleaner(() => []));
+    const { tools } = await keepTools([{ name: 'deep', inputSchema }, { name: 'next' }], new Cleaner(() => []), null);
     expect(tools.map(({ name, input_schema }) => [name, input_schema])).to.deep.equal([
       ['deep', { type: 'object' }],
       ['next', { type: 'object' }],
@@ -190,7 +190,7 @@ describe('input schemas of MCP tools', () => {
       { name: 'b', description: '', annotations: { title: 'B' } },
       { name: 'c' },
     ];
-    const kept = await keepTools(listed, new Cleaner(() => []));
+    const { tools: kept } = await keepTools(listed, new Cleaner(() => []), null);
     expect(kept.map(({ description }) => description)).to.deep.equal(['A', 'B', '']);
   });
 
@@ -202,7 +202,7 @@ describe('input schemas of MCP tools', () => {
     };
     let next = setImmediate(tick);
     const tools = Array.from({ length: 50 }, (_, index) => ({ name: `t${index}`, inputSchema: object }));
-    expect(await keepTools(tools, new Cleaner(() => []))).to.have.length(50);
+    expect((await keepTools(tools, new Cleaner(() => []), null)).tools).to.have.length(50);
     clearImmediate(next);
     expect(turns).to.be.at.least(49);
   });

@@ -18,7 +18,7 @@ describe('the probes of an API process', () => {
     network = createMcpNetwork([server.host]);
     memory = new MemoryShare(64 * MIB, 32 * MIB);
     const probes = new Probes(network, memory);
-    probe = (projectId) => probes.run(projectId, new URL(server.url), () => credentialAuth(NO_CREDENTIAL));
+    probe = (projectId) => probes.run(projectId, new URL(server.url), null, () => credentialAuth(NO_CREDENTIAL));
   });
   afterEach(async () => {
     await network.close();
