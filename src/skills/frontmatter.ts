@@ -8,6 +8,7 @@ import {
   type CST,
   type Document,
   type ParsedNode,
+  type YAMLError,
   type YAMLMap,
 } from 'yaml';
 import { codePointLength, decodeUtf8, isStorableText } from '../platform/text.js';
@@ -70,9 +71,11 @@ function split(text: string): { yaml: string; body: string } {
 type Field = (key: string) => unknown;
 
 function parse(yaml: string): Field {
-  const document = compose(yaml);
+  const first = compose(yaml);
+  const repaired = first.errors.length === 0 ? null : quoteValues(yaml, first.errors);
+  const document = repaired === null ? first : compose(repaired);
   const [error] = [...document.errors, ...document.warnings];
-  if (error !== undefined) throw invalidBundle(`The frontmatter of SKILL.md is not valid YAML: ${error.message}`);
+  if (error !== undefined) throw invalidBundle(describeError(repaired ?? yaml, error));
   if (!isMap(document.contents)) throw invalidBundle('The frontmatter of SKILL.md must be a YAML mapping with a name.');
   const fields = new Map<string, ParsedNode | null>();
   for (const { key, value } of (document.contents as YAMLMap<ParsedNode, ParsedNode | null>).items) {
@@ -83,6 +86,61 @@ function parse(yaml: string): Field {
     fields.set(name, value);
   }
   return (key) => (fields.has(key) ? scalarOf(document, fields.get(key) ?? null) : undefined);
+}
+
+/** A line with a key and the beginning of its value. */
+const VALUE_LINE = /^([ \t]*)([\w.-]+):[ \t]+(\S.*)$/;
+/** A value that is meant as YAML: a tag, a block, or a text in quotes, after which nothing comes. */
+const IS_YAML = /^([!|>]|"[^"]*$|'[^']*$|"[^"]*"$|'[^']*'$)/;
+
+/**
+ * Puts the values that YAML refuses in quotes, as the guide of the format advises its readers to try: people write
+ * `description: Use when: …`. The lines keep their numbers. Null if there is no such value.
+ */
+function quoteValues(yaml: string, errors: readonly YAMLError[]): string | null {
+  const lines = yaml.split('\n');
+  let isChanged = false;
+  for (const at of linesOf(lines, errors)) {
+    const [, indent, key, value] = VALUE_LINE.exec(lines[at]!.trimEnd()) ?? [];
+    if (value === undefined || IS_YAML.test(value)) continue;
+    const more: string[] = [];
+    for (let next = at + 1; next < lines.length && isDeeper(lines[next]!, indent!); next += 1) {
+      more.push(lines[next]!.trim());
+      lines[next] = '';
+    }
+    lines[at] = `${indent}${key}: '${[value, ...more].join(' ').replaceAll("'", "''")}'`;
+    isChanged = true;
+  }
+  return isChanged ? lines.join('\n') : null;
+}
+
+/** A text goes on in lines that are indented more than its key. */
+function isDeeper(line: string, indent: string): boolean {
+  return line.trim() !== '' && line.length - line.trimStart().length > indent.length;
+}
+
+/** The lines in which the errors begin, each once. */
+function linesOf(lines: readonly string[], errors: readonly YAMLError[]): number[] {
+  const places = errors.map(({ pos: [start] }) => start).sort((a, b) => a - b);
+  const found = new Set<number>();
+  let [at, end] = [0, lines[0]!.length];
+  for (const place of places) {
+    while (place > end && at < lines.length - 1) end += 1 + lines[(at += 1)]!.length;
+    found.add(at);
+  }
+  return [...found];
+}
+
+/** Names the field and its line in SKILL.md, whose first line is `---`. */
+function describeError(yaml: string, error: YAMLError): string {
+  const lines = yaml.split('\n');
+  let [at] = linesOf(lines, [error]) as [number];
+  // An open quote is found at the end.
+  while (at > 0 && !VALUE_LINE.test(lines[at]!)) at -= 1;
+  const key = VALUE_LINE.exec(lines[at]!)?.[2];
+  const place = key === undefined ? `line ${at + 2}` : `the value of ${JSON.stringify(key)} in line ${at + 2}`;
+  const remedy = key === undefined ? '' : ' Put the value in quotes if it is text.';
+  return `The frontmatter of SKILL.md is not valid YAML in ${place}: ${error.message}.${remedy}`;
 }
 
 /**

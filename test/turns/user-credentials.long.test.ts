@@ -317,6 +317,13 @@ describe('the credential of a user', () => {
 
   it('the credential of a user of type OAUTH is authorized from the session, and the first one lists the tools of its server', async () => {
     const id = await session('ivy', [], [guardedId]);
+    const errorOf = async (text: string) => {
+      service.model.on(new RegExp(text), 'Done.');
+      return (await service.run(id, text)).find(({ type }) => type === 'agent.mcp_error');
+    };
+    const unlisted = await errorOf('Before');
+    expect(unlisted).to.include({ mcp_server_id: guardedId });
+    expect(unlisted.message).to.include('nobody has authorized it. Let the user of the session do so');
     const authorize = (session_id: string, mcp_server_id = guardedId) =>
       service.api('POST', `/v1/sessions/${session_id}/authorize`, { mcp_server_id });
     const started = await authorize(id);
@@ -328,6 +335,7 @@ describe('the credential of a user', () => {
     const { body } = await service.api('GET', `/v1/mcp-servers/${guardedId}`);
     expect(body.tools.map(({ name }: { name: string }) => name)).to.deep.equal(['echo']);
     expect(body.auth.status, 'of the server itself').to.equal('authorization_required');
+    expect(await errorOf('Afterwards')).to.equal(undefined);
     service.model.on(/Go/, steps([toolUse('mcp__guarded__echo')], 'Done.'));
     expect((await service.run(id, 'Go')).at(-1)!.type).to.equal('turn.completed');
 

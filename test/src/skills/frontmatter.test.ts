@@ -108,7 +108,40 @@ describe('SKILL.md', () => {
     });
   }
 
+  for (const [yaml, description] of [
+    ['description: Use when: the user asks', 'Use when: the user asks'],
+    ['description: [beta] Reads PDF', '[beta] Reads PDF'],
+    ['description: @mention reader', '@mention reader'],
+    ['description: %d of %s', '%d of %s'],
+    ['description: `pdf` reader', '`pdf` reader'],
+    ['description: *Reads* PDF', '*Reads* PDF'],
+    ['description: {x} y', '{x} y'],
+    ['description: - one', '- one'],
+    ['description: "PDF" reader', '"PDF" reader'],
+    ["description: It's: fine\r", "It's: fine"],
+    ['description: Use when: the user\n  asks: for it\nlicense: MIT', 'Use when: the user asks: for it'],
+    ['license: MIT: see LICENSE\ndescription: Use: x\nmetadata:\n  author: a: b', 'Use: x'],
+  ]) {
+    it(`SKILL.md may have a value without its quotes: ${JSON.stringify(yaml).slice(0, 60)}`, () => {
+      expect(read(withYaml(`name: a\n${yaml}`))).to.include({ name: 'a', description });
+    });
+  }
+
+  for (const [yaml, message] of [
+    ['description: "Use when: x', /in the value of "description" in line 3: .*Put the value in quotes/],
+    ['x:\n  author: !who me', /in the value of "author" in line 4: Unresolved tag/],
+    ['\tdescription: x', /in line 3: Tabs are not allowed/],
+    ['description: "a\n  b', /in the value of "description" in line 3/],
+    ['license: Use: a\nx: !who me', /in the value of "x" in line 4/],
+  ] as const) {
+    it(`SKILL.md is refused with the field and its line: ${JSON.stringify(yaml)}`, () => {
+      expect(refusal(withYaml(`name: a\n${yaml}`))).to.match(message);
+    });
+  }
+
   const hostile: [string, string][] = [
+    ['8,000 values that need quotes', Array.from({ length: 8000 }, (_, i) => `k${i}: a: b`).join('\n')],
+    ['a value of blanks that needs quotes', `name: a:${' '.repeat(60_000)}x: y`],
     [
       'aliases that multiply',
       `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghij'.replace(/./g, (c) => `${c}: &${c} [${`*${String.fromCharCode(c.charCodeAt(0) - 1)},`.repeat(9)}]\n`)}name: *j`,
