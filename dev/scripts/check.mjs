@@ -37,6 +37,10 @@ const CHECKS = {
   'openapi-clients': [python('openapi-clients'), 'generates clients for Python and Go, and uses them; needs both'],
   schemathesis: [python('schemathesis'), 'sends generated requests to every operation; needs Python'],
   'mcp-python': [python('mcp-python'), 'calls servers of the Python MCP SDK; needs Python'],
+  'mcp-sdks': [
+    python('mcp-sdks'),
+    'OAuth, 2,000 tools and forms with servers of the MCP SDKs of three languages; needs Python and Go',
+  ],
   restore: [python('pg-client'), 'restores a dump of pg_dump; needs pg_dump'],
   cluster: [tests('cluster'), 'two API and two worker processes, with alerts; needs Prometheus'],
   pooler: [tests('pooler'), 'runs behind PgBouncer; needs PgBouncer'],

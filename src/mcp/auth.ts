@@ -1,7 +1,13 @@
 import type { McpAuthType, McpServerRow } from '../db/entities/mcp-servers.js';
 import { validationError } from '../platform/errors.js';
 import { unseal, type SealedColumn } from '../platform/sealed.js';
-import type { OauthInput } from './oauth/authorize.js';
+
+/** `auth` of type OAUTH as a client sends it. */
+export interface OauthInput {
+  client_id?: string;
+  client_secret?: string;
+  scopes?: string[];
+}
 
 /**
  * `auth` from the client (docs/mcp.md, contract.md §8). The operation's schema has checked its types.

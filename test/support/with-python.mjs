@@ -20,6 +20,13 @@ const SUITES = {
     path: (bin) => join(bin, 'python'),
     tests: ['test/activities/tools/mcp/python.test.ts', 'test/turns/python-servers.test.ts'],
   },
+  /** `npm run check -- mcp-sdks`: the newest SDKs of three languages. Go is needed as well. */
+  'mcp-sdks': {
+    package: 'mcp==2.3.0',
+    variable: 'MCP_SDK_PYTHON',
+    path: (bin) => join(bin, 'python'),
+    tests: ['test/turns/sdk-servers.long.test.ts'],
+  },
   /** `npm run check -- schemathesis`: throws what it generates from the OpenAPI document at a live service. */
   schemathesis: {
     package: 'schemathesis==4.32.5',

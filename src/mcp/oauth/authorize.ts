@@ -5,6 +5,7 @@ import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import type { Config } from '../../platform/config.js';
 import type { GuardedNetwork } from '../../network/network.js';
+import type { OauthInput } from '../auth.js';
 import { CLIENT_AUTH_METHODS } from './client-auth.js';
 import { discover } from './discover.js';
 import { OauthFailure, oauthFailed } from './failure.js';
@@ -18,13 +19,6 @@ const CALLBACK_PATH = '/v1/mcp-servers/oauth/callback';
 export interface OauthDeps {
   config: Pick<Config, 'encryptionKeys' | 'publicUrl'>;
   mcpNetwork: GuardedNetwork;
-}
-
-/** `auth` of type OAUTH as a client sends it. */
-export interface OauthInput {
-  client_id?: string;
-  client_secret?: string;
-  scopes?: string[];
 }
 
 /** A prepared authorization, ready to be stored and opened in a browser. */

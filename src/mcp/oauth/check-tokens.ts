@@ -8,7 +8,8 @@ import type { OauthTokens } from './grants.js';
  * @throws OauthFailure if the access token cannot be sent as a bearer token
  */
 export function checkTokens({ access_token, refresh_token, expires_in, token_type }: JsonObject): OauthTokens {
-  const isBearer = token_type === undefined || String(token_type).toLowerCase() === 'bearer';
+  const isBearer =
+    token_type === undefined || (typeof token_type === 'string' && token_type.toLowerCase() === 'bearer');
   if (!isBearer || typeof access_token !== 'string' || !isHeaderValue(access_token)) {
     throw new OauthFailure('its authorization server issues tokens that are no bearer tokens');
   }

@@ -45,7 +45,7 @@ export function authenticate(
   headers.set('Authorization', `Basic ${Buffer.from(parts.join(':')).toString('base64')}`);
 }
 
-/** As a form encodes it. */
+/** As a form encodes it, with `%20` for a space: not every server decodes `+`. */
 function encode(text: string): string {
-  return new URLSearchParams({ '': text }).toString().slice(1);
+  return new URLSearchParams({ '': text }).toString().slice(1).replaceAll('+', '%20');
 }

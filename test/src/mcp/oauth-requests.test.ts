@@ -206,7 +206,7 @@ describe('requests to a token endpoint', () => {
       [
         'encoded, by RFC 6749 §2.3.1',
         { client_id: 'a:b', client_secret: 'se cret+%' },
-        ({ basic }) => (basic === 'a%3Ab:se+cret%2B%25' ? null : REFUSED('invalid_client')),
+        ({ basic }) => (basic === 'a%3Ab:se%20cret%2B%25' ? null : REFUSED('invalid_client')),
         1,
         'basic_with_id',
       ],
