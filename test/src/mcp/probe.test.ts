@@ -118,6 +118,7 @@ describe('probing an MCP server', () => {
     });
     expect(await probe(server.url)).to.deep.equal({
       serverName: 'calculator',
+      leftOut: 0,
       tools: [
         { name: 'add', description: 'Adds.', input_schema: inputSchema, annotations: { idempotentHint: true } },
         {
@@ -151,13 +152,13 @@ describe('probing an MCP server', () => {
     expect((await probe(server.url)).tools).to.have.length(1);
   });
 
-  it('probing an MCP server reads 300 tools over several pages and keeps 256', async () => {
-    const tools = Array.from({ length: 300 }, (_, index) => ({ name: `tool-${index}` }));
-    const server = await start({ tools, pageSize: 40 });
+  it('probing an MCP server reads 2,100 tools over several pages and keeps 2,000', async () => {
+    const tools = Array.from({ length: 2100 }, (_, index) => ({ name: `tool-${index}` }));
+    const server = await start({ tools, pageSize: 300 });
     expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(
-      tools.slice(0, 256).map(({ name }) => name),
+      tools.slice(0, 2000).map(({ name }) => name),
     );
-    expect(server.log.filter((method) => method === 'tools/list')).to.have.length(8);
+    expect(server.log.filter((method) => method === 'tools/list')).to.have.length(7);
   });
 
   it('probing an MCP server drops over-long names before it counts, cuts descriptions by code points', async () => {
@@ -189,20 +190,20 @@ describe('probing an MCP server', () => {
     expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(names);
   });
 
-  it('probing an MCP server keeps 512 KiB of schemas, in time that is bounded too, and any object for the rest', async () => {
+  it('probing an MCP server keeps 2 MiB of schemas, in time that is bounded too, and any object for the rest', async () => {
     const inputSchema = {
       type: 'object' as const,
       properties: Object.fromEntries(
-        Array.from({ length: 800 }, (_, n) => [`p${n}`, { type: 'string', title: 'x'.repeat(40) }]),
+        Array.from({ length: 300 }, (_, n) => [`p${n}`, { type: 'string', title: 'x'.repeat(150) }]),
       ),
     };
-    const tools = Array.from({ length: 20 }, (_, n) => ({ name: `tool-${n}`, inputSchema }));
+    const tools = Array.from({ length: 50 }, (_, n) => ({ name: `tool-${n}`, inputSchema }));
     const server = await start({ tools });
     const result = await probe(server.url);
     const size = JSON.stringify(inputSchema).length;
     const full = result.tools.filter(({ input_schema }) => input_schema.properties !== undefined);
-    expect(full).to.have.length(Math.floor((512 * 1024) / size));
-    expect(result.tools).to.have.length(20);
+    expect(full).to.have.length(Math.floor((2 * 1024 * 1024) / size));
+    expect(result.tools).to.have.length(50);
     expect(result.tools.at(-1)!.input_schema).to.deep.equal({ type: 'object' });
   });
 

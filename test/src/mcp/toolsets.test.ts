@@ -21,11 +21,11 @@ describe('the cache of toolsets', () => {
         return [{ tools: DENSE }];
       },
     } as unknown as Db;
-    for (let version = 0; version < 8; version += 1) await loadToolset(db, 'mcp_dense', `hash-${version}`);
-    await loadToolset(db, 'mcp_dense', 'hash-7');
-    expect(read, 'the latest one is kept').to.have.length(8);
+    for (let version = 0; version < 16; version += 1) await loadToolset(db, 'mcp_dense', `hash-${version}`);
+    await loadToolset(db, 'mcp_dense', 'hash-15');
+    expect(read, 'the latest one is kept').to.have.length(16);
     await loadToolset(db, 'mcp_dense', 'hash-0');
     expect(read.at(-1), 'the oldest one is gone').to.equal('hash-0');
-    expect(read).to.have.length(9);
+    expect(read).to.have.length(17);
   });
 });
