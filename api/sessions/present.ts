@@ -59,17 +59,23 @@ export const sessionExample = {
   updated_at: '2026-11-21T09:48:09.654321Z',
 };
 
+const forkedWorkspace = {
+  $id: 'ForkedWorkspace',
+  type: 'string',
+  enum: ['exact', 'later'],
+  description: 'How the workspace of a fork began.',
+} as const;
+
 const forkedFrom = {
   $id: 'ForkOrigin',
   description: 'Where a fork comes from. The session and the turn may be deleted since.',
   ...objectSchema({
     session_id: idField('session', 'Id of the session that was forked.'),
     turn_id: idOrNull('turn', 'Id, in that session, of the last turn that was copied; null if none was.'),
-    workspace: {
-      enum: ['exact', 'later', null],
-      description:
-        'Whether its workspace began as the version that stood at the end of that turn, or as the oldest later one that was kept; null without a workspace.',
-    },
+    workspace: orNull(
+      forkedWorkspace,
+      'Whether its workspace began as the version that stood at the end of that turn, or as the oldest later one that was kept; null without a workspace.',
+    ),
   }),
 } as const;
 

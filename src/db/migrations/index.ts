@@ -16,8 +16,8 @@ import { TimelineAndActivity1800000000014 } from './14-timeline-and-activity.js'
 import { UserCredentials1800000000015 } from './15-user-credentials.js';
 import { ReplacedObjects1800000000016 } from './16-replaced-objects.js';
 import { KeptWorkspaces1800000000017 } from './17-kept-workspaces.js';
-import { AnswersOfResources1800000000022 } from './22-answers-of-resources.js';
 import { LeftOutTools1800000000018 } from './18-left-out-tools.js';
+import { AnswersOfResources1800000000019 } from './19-answers-of-resources.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -43,8 +43,8 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [UserCredentials1800000000015, '6811bdf7b830fb1b189e336ba22e608e4a69595156d860854e48913e59d85bea'],
   [ReplacedObjects1800000000016, 'fb924bf5a01a5b7e9d10dc9ba4862e27e8f2bf663981e331a9147aceaf495b45'],
   [KeptWorkspaces1800000000017, 'c357dd97f1fd69fd173b7f161df23605a5652fd33248c701a32f742f0e8f89d7'],
-  [AnswersOfResources1800000000022, '0e5beeaa92cf369fd069c4a89abe956d57c105469a018bb69cfde6b4b831c2c6'],
   [LeftOutTools1800000000018, 'd8f0186982ad6bbe05e0dcda9028c0a22b220d1e49eefdcb75b8bf62b7afc76e'],
+  [AnswersOfResources1800000000019, '622210655650bfe5c936ff53c75224eb9ecbddb42d9d0f9eca4a4398f4f84915'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

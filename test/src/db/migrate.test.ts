@@ -45,7 +45,7 @@ describe('migrations', () => {
   });
 
   it('migrations that wait for a lock say that, and no failure; one that fails says its name', async () => {
-    const newest = 'AnswersOfResources1800000000022';
+    const newest = 'AnswersOfResources1800000000019';
     const forget = (): Promise<unknown> => client.query('DELETE FROM migrations WHERE name = $1', [newest]);
     await forget();
     await client.query('BEGIN');

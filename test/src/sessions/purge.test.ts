@@ -11,7 +11,7 @@ const TABLES = [
 /** They outlive a session, or are gone before its purge: with its deletion, the end of its turn, and their partition. */
 const NOT_PURGED = [
   ...['turn_usage', 'webhook_deliveries', 'files', 'schedules', 'schedule_runs'],
-  ...['open_turns', 'deltas', 'workspaces'],
+  ...['open_turns', 'deltas', 'workspaces', 'kept_workspaces'],
 ];
 
 describe('the purge of deleted sessions', () => {
