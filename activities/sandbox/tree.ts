@@ -4,7 +4,6 @@ import {
   chmodSync,
   closeSync,
   constants,
-  copyFileSync,
   createReadStream,
   lchownSync,
   mkdirSync,
@@ -13,24 +12,45 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
-  rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
   type Stats,
 } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { copyFile, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { Pauses } from '../../src/platform/pauses.js';
+import { sortInPieces } from '../../src/platform/sort-in-pieces.js';
 import { MIB } from '../../src/platform/units.js';
-import { KEPT_FOLDERS, MAX_ENTRIES, MAX_PATH_BYTES } from '../../src/workspaces/layout.js';
-import { comparePaths, isFile, type TreeEntry, type FileEntry, type Manifest } from '../../src/workspaces/manifest.js';
+import {
+  KEPT_FOLDERS,
+  MAX_ENTRIES,
+  MAX_NAME_BYTES,
+  MAX_PATH_BYTES,
+  MAX_TARGET_BYTES,
+} from '../../src/workspaces/layout.js';
+import {
+  comparePaths,
+  entryBytes,
+  isFile,
+  nameBytes,
+  type FileEntry,
+  type Manifest,
+  type TreeEntry,
+} from '../../src/workspaces/manifest.js';
 import { contentsOf, type ContentReader, type StoredContent } from '../../src/workspaces/packs.js';
-import { Pauses, walk, type DiskEntry } from './walk.js';
+import { removeTree } from './remove-tree.js';
+import { walk, type DiskEntry } from './walk.js';
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** Files up to this size are read and written at once. */
+/**
+ * Files up to this size are read and written at once. All other work whose length a command chose, such as copies and removals, is
+ * done in pieces, by a thread of the pool or by a process: see the rule for this folder in .oxlintrc.json.
+ */
 const SMALL = 256 * 1024;
+/** A folder beside the kept ones: a scan puts there what it removes, and writes copies. No command sees it. */
+const ASIDE = 'aside';
 /**
  * A file that was changed so shortly before it was read may be changed again without a new time: the clock of a file system
  * moves on every few milliseconds.
@@ -54,17 +74,29 @@ interface Known {
 
 interface ScannedTree {
   entries: TreeEntry[];
-  /** How many entries were removed: pipes, sockets, and names that are not UTF-8. */
+  /** How many entries were removed: pipes, sockets, names that are not UTF-8, and links whose target is too long. */
   notKept: number;
   /** The tree is over a limit: `entries` is not complete. */
   isOver: boolean;
 }
+
+/** A kept entry, before its content is read. */
+interface Found {
+  path: string;
+  stats: Stats;
+  /** Empty except of links. */
+  target: string;
+}
+
+/** The codes of a disk that is full, by its size or by a quota. */
+const NO_ROOM = new Set<string | undefined>(['ENOSPC', 'EDQUOT']);
 
 /** A tree on disk, in a folder of its own with one folder for each that is kept. Nothing else writes to it between commands. */
 export class Tree {
   readonly #known = new Map<string, Known>();
   /** Files that have changed later were made or written by the commands of this sandbox. */
   #beganAtMs = Infinity;
+  #hasAside = false;
 
   constructor(
     readonly folder: string,
@@ -93,13 +125,12 @@ export class Tree {
       if (pauses.isDue) await pauses.take();
       mkdirSync(this.#place(path), { mode: 0o700 });
     }
-    for (const file of manifest.entries.filter(isFile)) if (file.at === null) this.#write(file, Buffer.alloc(0));
+    for (const file of manifest.entries.filter(isFile)) {
+      if (pauses.isDue) await pauses.take();
+      if (file.at === null) this.#write(file, Buffer.alloc(0));
+    }
     try {
-      for (const content of contentsOf(manifest)) {
-        signal.throwIfAborted();
-        await this.#restoreContent(reader, content);
-        if (pauses.isDue) await pauses.take();
-      }
+      for (const content of contentsOf(manifest)) await this.#restoreContent(reader, content, pauses, signal);
     } finally {
       await reader.close();
     }
@@ -124,11 +155,20 @@ export class Tree {
     this.#beganAtMs = lstatSync(this.folder).ctimeMs;
   }
 
-  async #restoreContent(reader: ContentReader, content: StoredContent): Promise<void> {
+  async #restoreContent(
+    reader: ContentReader,
+    content: StoredContent,
+    pauses: Pauses,
+    signal: AbortSignal,
+  ): Promise<void> {
+    signal.throwIfAborted();
     const [first, ...copies] = content.files;
     if (content.size <= SMALL) {
       const bytes = Buffer.concat((await Readable.from(reader.read(content)).toArray()) as Buffer[]);
-      for (const file of content.files) this.#write(file, bytes);
+      for (const file of content.files) {
+        if (pauses.isDue) await pauses.take();
+        this.#write(file, bytes);
+      }
       return;
     }
     const place = this.#place(first!.path);
@@ -139,7 +179,8 @@ export class Tree {
       await handle.close();
     }
     for (const file of copies) {
-      copyFileSync(place, this.#place(file.path), constants.COPYFILE_EXCL);
+      signal.throwIfAborted();
+      await copyFile(place, this.#place(file.path), constants.COPYFILE_EXCL);
       this.#finish(file);
     }
     this.#finish(first!);
@@ -177,48 +218,79 @@ export class Tree {
 
   /**
    * Reads the tree after a command, when nothing runs in it any more. What is not kept is removed: pipes, sockets, devices,
-   * names that are not UTF-8, setuid bits, and the tie of hard links. Only files that may have changed are read.
+   * names that are not UTF-8, links whose target is too long, setuid bits, and the tie of hard links. Only files that may have
+   * changed are read.
    */
   async scan(maxBytes: number): Promise<ScannedTree> {
     const pauses = new Pauses();
-    const entries: TreeEntry[] = [];
-    let [notKept, bytes] = [0, 0];
-    const over = (): ScannedTree => ({ entries, notKept, isOver: true });
+    const found: Found[] = [];
+    let [notKept, bytes, names] = [0, 0, 0];
+    const over = (): ScannedTree => ({ entries: [], notKept, isOver: true });
     for (const kept of KEPT_FOLDERS) {
       const root = join(this.folder, kept.name);
       this.#settle(root, kept.mode | 0o700);
-      for await (const found of walk(root, { opens: true })) {
-        if (found.path === null || !isKept(found)) {
-          rmSync(found.handle, { recursive: true, force: true });
-          notKept += 1;
+      for await (const entry of walk(root, { opens: true })) {
+        const target = entry.stats.isSymbolicLink() ? readlinkSync(entry.handle, 'buffer') : null;
+        if (entry.path === null || !isKept(entry.stats, target)) {
+          this.#setAside(entry, (notKept += 1));
           continue;
         }
-        const path = `${kept.path}/${found.path}`;
-        bytes += found.stats.isFile() ? found.stats.size : 0;
-        if (entries.length >= MAX_ENTRIES || bytes > maxBytes || Buffer.byteLength(path) > MAX_PATH_BYTES)
-          return over();
-        entries.push(await this.#entryOf(path, found));
+        const one: Found = { path: `${kept.path}/${entry.path}`, stats: entry.stats, target: target?.toString() ?? '' };
+        names += nameBytes(one.path) + nameBytes(one.target);
+        bytes += entryBytes(one) + (entry.stats.isFile() ? entry.stats.size : 0);
+        const isPathTooLong = Buffer.byteLength(one.path) > MAX_PATH_BYTES;
+        if (found.length >= MAX_ENTRIES || isPathTooLong || names > MAX_NAME_BYTES || bytes > maxBytes) return over();
+        if (entry.stats.isDirectory() && (entry.stats.mode & 0o7000) !== 0) {
+          chmodSync(entry.handle, (entry.stats.mode & 0o777) | 0o700);
+        }
+        found.push(one);
         if (pauses.isDue) await pauses.take();
       }
     }
-    entries.sort((a, b) => comparePaths(a.path, b.path));
+    const entries: TreeEntry[] = [];
+    for (const one of await sortInPieces(found, (a, b) => comparePaths(a.path, b.path))) {
+      const entry = await this.#entryOf(one);
+      if (entry === 'no room') return over();
+      entries.push(entry);
+      if (pauses.isDue) await pauses.take();
+    }
     this.#forgetOthers(entries);
+    if (this.#hasAside) await removeTree(this.#aside);
+    this.#hasAside = false;
     return { entries, notKept, isOver: false };
   }
 
-  async #entryOf(path: string, { handle, stats }: DiskEntry): Promise<TreeEntry> {
-    if (stats.isSymbolicLink()) return { kind: 'symlink', path, target: readlinkSync(handle) };
+  get #aside(): string {
+    return join(this.folder, ASIDE);
+  }
+
+  /** A new place outside of the kept folders. */
+  #placeAside(name: string): string {
+    if (!this.#hasAside) mkdirSync(this.#aside, { mode: 0o700 });
+    this.#hasAside = true;
+    return join(this.#aside, name);
+  }
+
+  /** Takes an entry out of the tree, whatever is in it, in one step. */
+  #setAside({ handle, stats }: DiskEntry, number: number): void {
+    // Of an ordinary user the kernel wants the right to write to a folder that moves.
+    if (stats.isDirectory()) chmodSync(handle, 0o700);
+    renameSync(handle, this.#placeAside(String(number)));
+  }
+
+  async #entryOf({ path, stats, target }: Found): Promise<TreeEntry | 'no room'> {
     const mode = stats.mode & 0o777;
-    if ((stats.mode & 0o7000) !== 0) chmodSync(handle, mode);
+    if (stats.isSymbolicLink()) return { kind: 'symlink', path, target };
     if (stats.isDirectory()) return { kind: 'directory', path, mode };
-    if (stats.nlink > 1) untie(handle as string);
-    if ((stats.mode & 0o400) === 0) chmodSync(handle, mode | 0o400);
-    const { size, mtimeMs } = stats;
-    const sha256 = await this.#digest(path, handle as string, stats);
-    if ((stats.mode & 0o400) === 0) chmodSync(handle, mode);
-    const isChanged = stats.nlink > 1 || (stats.mode & 0o7400) !== 0o400;
-    this.#remember(path, isChanged ? (statsOf(handle as string) ?? stats) : stats, sha256);
-    const isWritten = stats.ctimeMs > this.#beganAtMs;
+    const place = this.#place(path);
+    const isPlain = stats.nlink === 1 && (stats.mode & 0o7400) === 0o400;
+    if (!isPlain) chmodSync(place, mode | 0o400);
+    if (stats.nlink > 1 && !(await this.#untie(place))) return 'no room';
+    const sha256 = await this.#digest(path, place, stats);
+    if (!isPlain) chmodSync(place, mode);
+    this.#remember(path, isPlain ? stats : (statsOf(place) ?? stats), sha256);
+    const { size, mtimeMs, ctimeMs } = stats;
+    const isWritten = ctimeMs > this.#beganAtMs;
     return {
       kind: 'file',
       path,
@@ -229,6 +301,27 @@ export class Tree {
       at: null,
       ...(isWritten && { isWritten }),
     };
+  }
+
+  /**
+   * Gives a name of a file with several names a file of its own; the last of them keeps the file. Returns false if the disk has no
+   * room for it.
+   */
+  async #untie(place: string): Promise<boolean> {
+    const { uid, gid, mode, atimeMs, mtimeMs, nlink } = lstatSync(place);
+    if (nlink === 1) return true;
+    const copy = this.#placeAside(randomUUID());
+    try {
+      await copyFile(place, copy, constants.COPYFILE_EXCL);
+    } catch (error) {
+      if (NO_ROOM.has((error as NodeJS.ErrnoException).code)) return false;
+      throw error;
+    }
+    lchownSync(copy, uid, gid);
+    chmodSync(copy, mode & 0o777);
+    utimesSync(copy, atimeMs / 1000, (Math.floor(mtimeMs) + 0.0005) / 1000);
+    renameSync(copy, place);
+    return true;
   }
 
   async #digest(path: string, handle: string, stats: Stats): Promise<string> {
@@ -266,8 +359,10 @@ export class Tree {
   }
 
   /** Takes back the rights that a scan has given to the folders' owner. Then the tree is the version of the scan. */
-  seal(entries: TreeEntry[]): void {
+  async seal(entries: TreeEntry[]): Promise<void> {
+    const pauses = new Pauses();
     for (const entry of entries.toReversed()) {
+      if (pauses.isDue) await pauses.take();
       if (entry.kind === 'directory' && (entry.mode & 0o700) !== 0o700) chmodSync(this.#place(entry.path), entry.mode);
     }
   }
@@ -286,8 +381,8 @@ export class Tree {
   }
 }
 
-function isKept({ handle, stats }: DiskEntry): boolean {
-  if (stats.isSymbolicLink()) return isUtf8(readlinkSync(handle, 'buffer'));
+function isKept(stats: Stats, target: Buffer | null): boolean {
+  if (target !== null) return target.length <= MAX_TARGET_BYTES && isUtf8(target);
   return stats.isFile() || stats.isDirectory();
 }
 
@@ -303,17 +398,6 @@ function readSmall(place: string): Buffer {
   } finally {
     closeSync(fd);
   }
-}
-
-/** Gives a name of a file with several names a file of its own. */
-function untie(place: string): void {
-  const copy = `${place.slice(0, place.lastIndexOf('/'))}/.${randomUUID()}`;
-  const { uid, gid, mode, atimeMs, mtimeMs } = lstatSync(place);
-  copyFileSync(place, copy, constants.COPYFILE_EXCL);
-  lchownSync(copy, uid, gid);
-  chmodSync(copy, mode & 0o777);
-  utimesSync(copy, atimeMs / 1000, (Math.floor(mtimeMs) + 0.0005) / 1000);
-  renameSync(copy, place);
 }
 
 function isUnchanged(known: Known, { ino, size, mtimeMs, ctimeMs }: Stats): boolean {

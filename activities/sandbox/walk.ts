@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { chmodSync, closeSync, constants, lstatSync, openSync, readdirSync, type Stats } from 'node:fs';
-import { setImmediate } from 'node:timers/promises';
+import { chmodSync, closeSync, constants, lstatSync, openSync, type Stats } from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import { Pauses } from '../../src/platform/pauses.js';
 import { MAX_PATH_BYTES } from '../../src/workspaces/layout.js';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
-/** How long a walk may keep the event loop from other work. */
-const MAX_BLOCK_MS = 4;
+/** Names that are read of a folder at once: a command may put a million into one. */
+const NAMES_AT_ONCE = 256;
 
 /** An entry of a tree on disk. */
 export interface DiskEntry {
@@ -14,20 +15,6 @@ export interface DiskEntry {
   /** Names the entry while the walk is at it: no link on the way can lead elsewhere. */
   handle: string | Buffer;
   stats: Stats;
-}
-
-/** Lets other work run when a loop has blocked the event loop for some milliseconds. */
-export class Pauses {
-  #since = performance.now();
-
-  get isDue(): boolean {
-    return performance.now() - this.#since > MAX_BLOCK_MS;
-  }
-
-  async take(): Promise<void> {
-    await setImmediate();
-    this.#since = performance.now();
-  }
 }
 
 /**
@@ -46,7 +33,7 @@ export async function* walk(folder: string, { opens = false } = {}): AsyncGenera
     if (opened === null) continue;
     const open: Open = { descriptor: opened, users: 1 };
     try {
-      for (const raw of readdirSync(handleOf(open), { encoding: 'buffer' })) {
+      for await (const raw of namesIn(handleOf(open))) {
         if (pauses.isDue) await pauses.take();
         const isNamed = isUtf8(raw);
         const name = raw.toString();
@@ -64,6 +51,13 @@ export async function* walk(folder: string, { opens = false } = {}): AsyncGenera
       release(open);
     }
   }
+}
+
+/** The names in a folder, as their bytes. */
+async function* namesIn(handle: string): AsyncGenerator<Buffer> {
+  // Node's types know names as texts only.
+  const folder = await opendir(handle, { encoding: 'buffer' as BufferEncoding, bufferSize: NAMES_AT_ONCE });
+  for await (const { name } of folder) yield name as unknown as Buffer;
 }
 
 /** A folder that stays open until what is in it was walked. */

@@ -34,7 +34,7 @@ export const workspaceArchive = operation<undefined, Workspace>({
     await deps.downloads.enter(caller.projectId, ctx.res);
     const archive = await readNewest(call, async (manifest) => {
       if (!hasFolder(manifest, path)) throw workspaceFileNotFound('folder');
-      const found = new WorkspaceArchive(manifest, path);
+      const found = await WorkspaceArchive.of(manifest, path);
       // Before the first byte: afterwards a missing object could only cut the archive off.
       await Promise.all(found.packs.map((key) => deps.storage.size(key)));
       return found;

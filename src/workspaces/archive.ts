@@ -12,6 +12,7 @@ import {
   localSize,
   type ZipEntry,
 } from '../files/zip.js';
+import { Pauses } from '../platform/pauses.js';
 import { MIB } from '../platform/units.js';
 import { entriesBelow } from './browse.js';
 import { isFile, type TreeEntry, type Manifest } from './manifest.js';
@@ -34,26 +35,35 @@ interface Member {
 export class WorkspaceArchive {
   readonly #folders: Member[] = [];
   readonly #contents: { content: StoredContent; members: Member[] }[] = [];
-  readonly #directoryStart: number;
-  readonly #directoryBytes: number;
+  #directoryStart = 0;
+  #directoryBytes = 0;
+
+  private constructor() {}
 
   /** Places all entries: folders and empty files, then contents in the order in which they are stored. */
-  constructor(manifest: Manifest, folder: string) {
+  static async of(manifest: Manifest, folder: string): Promise<WorkspaceArchive> {
+    const archive = new WorkspaceArchive();
+    const pauses = new Pauses();
     const above = folder === '/' ? 1 : folder.length + 1;
-    let offset = 0;
-    const place = (entry: TreeEntry): Member => {
-      const member = { entry: zipEntryOf(entry, zipPath(entry, above)), offset };
-      offset += localSize(member.entry) + member.entry.storedSize;
+    const place = async (entry: TreeEntry): Promise<Member> => {
+      if (pauses.isDue) await pauses.take();
+      const member = { entry: zipEntryOf(entry, zipPath(entry, above)), offset: archive.#directoryStart };
+      archive.#directoryStart += localSize(member.entry) + member.entry.storedSize;
+      archive.#directoryBytes += directorySize(member.entry, member.offset);
       return member;
     };
     const entries = entriesBelow(manifest, folder);
     for (const entry of entries) {
-      if (entry.kind === 'directory' || (isFile(entry) && entry.at === null)) this.#folders.push(place(entry));
+      if (entry.kind === 'directory' || (isFile(entry) && entry.at === null)) {
+        archive.#folders.push(await place(entry));
+      }
     }
-    for (const content of contentsOf({ entries }))
-      this.#contents.push({ content, members: content.files.map((file) => place(file)) });
-    this.#directoryStart = offset;
-    this.#directoryBytes = this.#members().reduce((sum, member) => sum + directorySize(member.entry, member.offset), 0);
+    for (const content of contentsOf({ entries })) {
+      const members: Member[] = [];
+      for (const file of content.files) members.push(await place(file));
+      archive.#contents.push({ content, members });
+    }
+    return archive;
   }
 
   /** In bytes. */
@@ -193,7 +203,10 @@ async function* inPieces(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
     length = 0;
     return piece;
   };
+  const pauses = new Pauses();
   for await (const chunk of chunks) {
+    // A reader that takes all at once never lets the loop go.
+    if (pauses.isDue) await pauses.take();
     if (length + chunk.length >= PIECE_BYTES && length > 0) yield take();
     if (chunk.length >= PIECE_BYTES) yield chunk;
     else {

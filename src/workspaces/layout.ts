@@ -1,3 +1,5 @@
+import { MIB } from '../platform/units.js';
+
 /** The paths of a workspace as commands see them (docs/workspace.md, "Layout"). */
 export const WORKSPACE = '/workspace';
 export const HOME = '/home/agent';
@@ -16,6 +18,10 @@ export const KEPT_FOLDERS = [
 /** Limits of a tree (docs/limits.md). */
 export const MAX_ENTRIES = 20_000;
 export const MAX_PATH_BYTES = 1024;
+/** Of a link. */
+export const MAX_TARGET_BYTES = 1024;
+/** Paths and targets of a tree together, as JSON has them: what a list of the tree takes in memory follows from it. */
+export const MAX_NAME_BYTES = 8 * MIB;
 
 /** True if `path` is below `folder`. */
 export function isBelow(folder: string, path: string): boolean {

@@ -2,7 +2,14 @@ import type { EntityManager } from 'typeorm';
 import { runSql, sql } from '../db/sql.js';
 import type { Db } from '../db/transaction.js';
 import { newStorageKey, ObjectMissingError, type Storage } from '../files/storage.js';
-import { decodeManifest, EMPTY_MANIFEST, encodeManifest, sizeOfTree, type Manifest } from './manifest.js';
+import {
+  decodeManifest,
+  EMPTY_MANIFEST,
+  encodeManifest,
+  sizeOfTree,
+  type Manifest,
+  type TreeSize,
+} from './manifest.js';
 
 /** The newest version of a session's workspace, as its row has it. */
 export interface Workspace {
@@ -42,6 +49,7 @@ export async function readManifest(storage: Storage, key: string | null): Promis
 interface StoredManifest {
   manifestKey: string;
   manifestBytes: number;
+  size: TreeSize;
 }
 
 /** Stores a manifest under a key of its own: a late writer never replaces another one's. */
@@ -49,7 +57,7 @@ export async function storeManifest(storage: Storage, sessionId: string, manifes
   const manifestKey = newStorageKey('workspaces', sessionId);
   const bytes = await encodeManifest(manifest);
   await storage.put(manifestKey, bytes, { contentType: MANIFEST_TYPE, size: bytes.length });
-  return { manifestKey, manifestBytes: bytes.length };
+  return { manifestKey, manifestBytes: bytes.length, size: await sizeOfTree(manifest.entries) };
 }
 
 /** A change of a workspace, whose objects are stored. */
@@ -82,8 +90,7 @@ export async function commitVersion(
   const grows = next?.changesTree === true ? 1 : 0;
   const objects = next && [next.manifestKey, ...next.manifest.packs.map(({ key }) => key)];
   const objectBytes = next && [next.manifestBytes, ...next.manifest.packs.map(({ size }) => size)];
-  const { sizeBytes, fileCount } =
-    next === null ? { sizeBytes: null, fileCount: null } : sizeOfTree(next.manifest.entries);
+  const { sizeBytes = null, fileCount = null } = next?.size ?? {};
   const tree = [cwd, grows, objects, objectBytes, sizeBytes, fileCount];
   const values = [sessionId, base.version, base.manifestKey, turnNumber, ...tree];
   const [, count] = await tx.query<[unknown, number]>(COMMIT_VERSION, values);

@@ -5,7 +5,7 @@ import type { Config } from '../../src/platform/config.js';
 import { transaction, type Db } from '../../src/db/transaction.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { isBelow, KEPT_FOLDERS } from '../../src/workspaces/layout.js';
-import { comparePaths, sizeOfTree, type TreeEntry } from '../../src/workspaces/manifest.js';
+import { comparePaths, type TreeEntry } from '../../src/workspaces/manifest.js';
 import { storeContents } from '../../src/workspaces/packs.js';
 import { commitVersion, readManifest, storeManifest, type Workspace } from '../../src/workspaces/store.js';
 import type { TestService } from './service.js';
@@ -60,7 +60,7 @@ export async function newestWorkspace(db: Db, sessionId: string): Promise<Worksp
 export async function giveWorkspace(db: Db, sessionId: string): Promise<void> {
   await db.query(
     `INSERT INTO workspaces SELECT id, project_id, 0, '{}', '/workspace', 0, 0, NULL FROM sessions WHERE id = $1
-     ON CONFLICT DO NOTHING`,
+       AND NOT EXISTS (SELECT FROM workspaces WHERE session_id = $1)`,
     [sessionId],
   );
 }
@@ -86,7 +86,7 @@ export async function writeTree(
   const isStored = await transaction(db, (tx) =>
     commitVersion(tx, { sessionId, turnNumber, base, cwd: base.cwd, next }),
   );
-  if (!isStored) throw new Error(`the tree of ${sizeOfTree(manifest.entries).fileCount} files was overtaken`);
+  if (!isStored) throw new Error(`the tree of ${next.size.fileCount} files was overtaken`);
 }
 
 /** As `writeTree`, in a new session, whose id it returns. */

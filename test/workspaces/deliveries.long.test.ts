@@ -156,7 +156,15 @@ describe('the outputs of a workspace', () => {
       const [{ bytes }] = await service.db.query('SELECT bytes FROM project_storage');
       return Number(bytes);
     };
+    const manifestBytes = async () => {
+      const [{ bytes }] = await service.db.query(
+        'SELECT object_bytes[1] AS bytes FROM workspaces WHERE session_id = $1',
+        [id],
+      );
+      return Number(bytes);
+    };
     const before = await sum();
+    const manifestBefore = await manifestBytes();
     await upload(service, 'first.bin', Buffer.alloc(MAX_BYTES - before - 500_000));
     const stopped = await bash(id, 'head -c 600000 /dev/urandom > more');
     expect(stopped).to.include({ is_error: true });
@@ -179,7 +187,8 @@ describe('the outputs of a workspace', () => {
     );
     expect(kept).to.equal(0);
     // Both delivered files of 2 bytes, that of the tree and its delivery.
-    expect(await sum()).to.equal(MAX_BYTES - 500_000 - 1_000_000 + 900_000 + 4);
+    const grown = (await manifestBytes()) - manifestBefore;
+    expect(await sum()).to.equal(MAX_BYTES - 500_000 - 1_000_000 + 900_000 + 4 + grown);
     const { status } = await service.api('DELETE', `/v1/sessions/${id}`);
     expect(status).to.equal(204);
   });

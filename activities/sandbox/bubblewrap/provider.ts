@@ -105,7 +105,8 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     if (parts === null) throw new SandboxFailedError(MISSING.reason);
     const { placed, release } = await parts.mounts.hold(mounts, signal);
     try {
-      const tree = parts.cache.take(sessionId, treeDigest(base.entries)) ?? (await this.#restored(parts, at, signal));
+      const tree =
+        parts.cache.take(sessionId, await treeDigest(base.entries)) ?? (await this.#restored(parts, at, signal));
       tree.begin();
       return this.#sandbox(parts, { sessionId, tree, mounts: placed, release });
     } catch (error) {
@@ -232,9 +233,10 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
       const stored = await work({ entries, notKept, isOver, contentOf: (path) => tree.contentOf(files.get(path)!) });
       if (isOver) await cache.discard(tree);
       else {
-        tree.seal(entries);
-        const bytes = sizeOfTree(entries).sizeBytes + entries.length * BYTES_PER_ENTRY;
-        await cache.put(sessionId, { tree, digest: treeDigest(entries), bytes });
+        await tree.seal(entries);
+        const { sizeBytes } = await sizeOfTree(entries);
+        const bytes = sizeBytes + entries.length * BYTES_PER_ENTRY;
+        await cache.put(sessionId, { tree, digest: await treeDigest(entries), bytes });
       }
       return stored;
     };

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  // oxlint-disable-next-line no-restricted-imports -- it copies bwrap alone, whose size no command chooses
   copyFileSync,
   existsSync,
   mkdirSync,

@@ -20,7 +20,8 @@ export type FromWorker =
   | { type: 'end' }
   | { type: 'run'; argv: string[]; cwd: string; timeoutMs: number; stdin: boolean }
   | { type: 'abort' }
-  | { type: 'scan' }
+  /** `packed`: the entries come as a manifest. Workers of earlier versions do not ask for it. */
+  | { type: 'scan'; packed?: true }
   | { type: 'content'; path: string }
   | { type: 'stored' };
 
@@ -32,7 +33,8 @@ export type FromPod =
   /** The command's output comes before. */
   | { type: 'ran'; end: CommandEnd }
   | { type: 'aborted' }
-  | { type: 'scanned'; entries: TreeEntry[]; notKept: number; isOver: boolean }
+  /** A manifest with the entries follows (`encodeManifest`); pods of earlier versions send them in the message. */
+  | { type: 'scanned'; entries?: TreeEntry[]; notKept: number; isOver: boolean }
   /** After the bytes of a `content`. */
   | { type: 'end' }
   | { type: 'closed' }
@@ -43,8 +45,10 @@ const MESSAGE = 0;
 const BYTES = 1;
 const PING = 2;
 const HEADER_BYTES = 5;
-/** 20,000 entries whose links have targets of 4 KiB. */
+/** A manifest of an earlier version: 20,000 entries whose links have targets of 4 KiB. */
 const MAX_FRAME_BYTES = 128 * MIB;
+/** A message is parsed in one piece, and a pod may send anything. */
+const MAX_MESSAGE_BYTES = 4 * MIB;
 const PING_INTERVAL_MS = 5000;
 /** A peer that sends nothing for so long is gone, with its machine or its network. */
 const MAX_SILENCE_MS = 30_000;
@@ -158,7 +162,7 @@ export class Channel<Sent extends { type: string }, Received extends { type: str
     for (;;) {
       const header = await this.#bytes(HEADER_BYTES);
       const [length, kind] = [header.readUInt32BE(), header.readUInt8(4)];
-      if (length > MAX_FRAME_BYTES) throw this.#unexpected();
+      if (length > (kind === BYTES ? MAX_FRAME_BYTES : MAX_MESSAGE_BYTES)) throw this.#unexpected();
       const payload = await this.#bytes(length);
       if (kind === BYTES) return payload;
       if (kind === MESSAGE) return this.#parse(payload);

@@ -1,5 +1,12 @@
-import { KEPT_FOLDERS, MAX_ENTRIES, MAX_PATH_BYTES } from '../../../src/workspaces/layout.js';
-import { comparePaths, type TreeEntry } from '../../../src/workspaces/manifest.js';
+import { Pauses } from '../../../src/platform/pauses.js';
+import {
+  KEPT_FOLDERS,
+  MAX_ENTRIES,
+  MAX_NAME_BYTES,
+  MAX_PATH_BYTES,
+  MAX_TARGET_BYTES,
+} from '../../../src/workspaces/layout.js';
+import { comparePaths, entryBytes, nameBytes, type TreeEntry } from '../../../src/workspaces/manifest.js';
 import { SandboxFailedError, type CommandEnd } from '../../../src/workspaces/sandbox.js';
 
 interface Scan {
@@ -8,7 +15,6 @@ interface Scan {
   isOver: boolean;
 }
 
-const MAX_TARGET_BYTES = 4096;
 const MAX_CWD_BYTES = 8 * 1024;
 
 /*
@@ -26,21 +32,27 @@ export function checkEnd(end: CommandEnd | undefined): CommandEnd {
   return { code, stopped, cwd, ms: Math.max(0, Math.round(ms)) };
 }
 
-/** Checks what a tree is after a command. @throws SandboxFailedError */
-export function checkScan({ entries, notKept, isOver }: Scan, maxBytes: number): Scan {
+/** Checks what a tree is after a command, and returns its entries. @throws SandboxFailedError */
+export async function checkScan({ entries, notKept, isOver }: Scan, maxBytes: number): Promise<TreeEntry[]> {
   if (!Array.isArray(entries) || !isCount(notKept) || typeof isOver !== 'boolean') throw invalid('its scan');
   if (entries.length > MAX_ENTRIES) throw invalid('the number of its entries');
-  const checked = entries.map(checkEntry);
-  let bytes = 0;
+  const pauses = new Pauses();
+  const checked: TreeEntry[] = [];
+  let [bytes, names] = [0, 0];
   const folders = new Set<string>(KEPT_FOLDERS.map(({ path }) => path));
-  checked.forEach((entry, at) => {
-    if (at > 0 && comparePaths(checked[at - 1]!.path, entry.path) >= 0) throw invalid('the order of its entries');
+  for (const one of entries) {
+    if (pauses.isDue) await pauses.take();
+    const entry = checkEntry(one);
+    const before = checked.at(-1);
+    if (before !== undefined && comparePaths(before.path, entry.path) >= 0) throw invalid('the order of its entries');
     if (!folders.has(entry.path.slice(0, entry.path.lastIndexOf('/')))) throw invalid('a path');
     if (entry.kind === 'directory') folders.add(entry.path);
-    if (entry.kind === 'file') bytes += entry.size;
-  });
-  if (bytes > maxBytes) throw invalid('the size of its tree');
-  return { entries: checked, notKept, isOver };
+    names += nameBytes(entry.path) + (entry.kind === 'symlink' ? nameBytes(entry.target) : 2);
+    bytes += entryBytes(entry) + (entry.kind === 'file' ? entry.size : 0);
+    checked.push(entry);
+  }
+  if (bytes > maxBytes || names > MAX_NAME_BYTES) throw invalid('the size of its tree');
+  return checked;
 }
 
 function checkEntry(entry: TreeEntry | null): TreeEntry {

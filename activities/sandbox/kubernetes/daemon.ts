@@ -2,7 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Logger } from '../../../src/platform/logger.js';
 import { ignored } from '../../../src/platform/ignored.js';
-import { decodeManifest } from '../../../src/workspaces/manifest.js';
+import { decodeManifest, EMPTY_MANIFEST, encodeManifest } from '../../../src/workspaces/manifest.js';
 import type { ContentReader, StoredContent } from '../../../src/workspaces/packs.js';
 import type { Mount, Sandbox, SandboxAt, ScannedTree } from '../../../src/workspaces/sandbox.js';
 import { BubblewrapProvider } from '../bubblewrap/provider.js';
@@ -88,7 +88,7 @@ class Connection {
         const message = await this.channel.take();
         if (Buffer.isBuffer(message)) throw new Error('bytes came that nothing announced');
         if (message.type === 'run') await this.#run(message);
-        else if (message.type === 'scan') return await this.#store();
+        else if (message.type === 'scan') return await this.#store(message.packed === true);
         // Of a command that has just ended.
         else if (message.type !== 'abort') throw new Error(`${message.type} is not expected`);
       }
@@ -147,16 +147,18 @@ class Connection {
     }
   }
 
-  async #store(): Promise<void> {
+  async #store(isPacked: boolean): Promise<void> {
     const sandbox = this.#sandbox!;
     this.#sandbox = null;
-    await sandbox.close((scanned) => this.#passOn(scanned));
+    await sandbox.close((scanned) => this.#passOn(scanned, isPacked));
     await this.channel.send({ type: 'closed' });
   }
 
   /** Passes on the tree and the contents that are asked for, until the worker has stored them. */
-  async #passOn({ entries, notKept, isOver, contentOf }: ScannedTree): Promise<void> {
-    await this.channel.send({ type: 'scanned', entries: isOver ? [] : entries, notKept, isOver });
+  async #passOn({ entries, notKept, isOver, contentOf }: ScannedTree, isPacked: boolean): Promise<void> {
+    const kept = isOver ? [] : entries;
+    await this.channel.send({ type: 'scanned', ...(!isPacked && { entries: kept }), notKept, isOver });
+    if (isPacked) await this.channel.sendBytes(await encodeManifest({ ...EMPTY_MANIFEST, entries: kept }));
     for (;;) {
       const message = await this.channel.take();
       if (Buffer.isBuffer(message)) throw new Error('bytes came that nothing announced');

@@ -2,7 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { ignored } from '../../../src/platform/ignored.js';
 import { unlessLate } from '../../../src/platform/limited-wait.js';
-import { encodeManifest, isFile } from '../../../src/workspaces/manifest.js';
+import { MIB } from '../../../src/platform/units.js';
+import { decodeManifest, encodeManifest, isFile, type TreeEntry } from '../../../src/workspaces/manifest.js';
 import { contentsOf, type ContentReader } from '../../../src/workspaces/packs.js';
 import {
   SandboxFailedError,
@@ -22,6 +23,8 @@ const ABORT_TIMEOUT_MS = 2000;
 /** A pod stops a command at its time; one that does not answer so much later is not what it was. */
 const ANSWER_TIMEOUT_MS = 15_000;
 const SCAN_TIMEOUT_MS = 300_000;
+/** Of the JSON of a tree: 8 MiB of names, and 20,000 entries. */
+const MAX_SCAN_BYTES = 16 * MIB;
 
 /** The pod cannot be reached, or no command can run in it: another one may do. */
 export class BadPodError extends SandboxFailedError {}
@@ -157,13 +160,15 @@ class RemoteSandbox implements Sandbox {
       return null;
     }
     try {
-      await this.channel.send({ type: 'scan' });
+      await this.channel.send({ type: 'scan', packed: true });
       const late = (): never => {
         throw new SandboxFailedError('a pod did not read its tree in time');
       };
       const scanned = await unlessLate(receive(this.channel), SCAN_TIMEOUT_MS, late);
       if (scanned.type !== 'scanned') throw new SandboxFailedError(`the pod answers with ${scanned.type}`);
-      const { entries, notKept, isOver } = checkScan(scanned, this.maxBytes);
+      const { notKept, isOver } = scanned;
+      const found = scanned.entries ?? (await this.#entries());
+      const entries = await checkScan({ entries: found, notKept, isOver }, this.maxBytes);
       const sizes = new Map(entries.filter(isFile).map(({ path, size }) => [path, size]));
       const contentOf = (path: string): Readable =>
         Readable.from(this.#read(path, sizes.get(path)!), { objectMode: false });
@@ -177,6 +182,14 @@ class RemoteSandbox implements Sandbox {
     } finally {
       this.channel.destroy();
     }
+  }
+
+  async #entries(): Promise<TreeEntry[]> {
+    const bytes = await this.channel.expectBytes();
+    const { entries } = await decodeManifest(bytes, MAX_SCAN_BYTES).catch((cause: unknown) => {
+      throw new SandboxFailedError('a pod sends a tree that cannot be read', { cause });
+    });
+    return entries;
   }
 
   async #keep(): Promise<void> {

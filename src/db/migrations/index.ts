@@ -18,6 +18,7 @@ import { ReplacedObjects1800000000016 } from './16-replaced-objects.js';
 import { KeptWorkspaces1800000000017 } from './17-kept-workspaces.js';
 import { LeftOutTools1800000000018 } from './18-left-out-tools.js';
 import { AnswersOfResources1800000000019 } from './19-answers-of-resources.js';
+import { ManifestStorage1800000000018 } from './18-manifest-storage.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -45,6 +46,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [KeptWorkspaces1800000000017, 'c357dd97f1fd69fd173b7f161df23605a5652fd33248c701a32f742f0e8f89d7'],
   [LeftOutTools1800000000018, 'd8f0186982ad6bbe05e0dcda9028c0a22b220d1e49eefdcb75b8bf62b7afc76e'],
   [AnswersOfResources1800000000019, '622210655650bfe5c936ff53c75224eb9ecbddb42d9d0f9eca4a4398f4f84915'],
+  [ManifestStorage1800000000018, 'a94662cef9ae95723225e91b3761eb48f86e38234bb62c368bbdbcb241fe5c6d'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

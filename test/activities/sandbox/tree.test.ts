@@ -14,6 +14,7 @@ import {
   rmSync,
   symlinkSync,
   utimesSync,
+  watch,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
@@ -26,10 +27,14 @@ import {
   diffEntries,
   EMPTY_MANIFEST,
   encodeManifest,
+  entryBytes,
+  nameBytes,
   treeDigest,
   type Manifest,
 } from '../../../src/workspaces/manifest.js';
 import { PackReader, storeContents } from '../../../src/workspaces/packs.js';
+import { MAX_NAME_BYTES } from '../../../src/workspaces/layout.js';
+import { eventually } from '../../support/eventually.js';
 import { openTestStorage, type TestStorage } from '../../support/storage.js';
 
 const NAMES = [
@@ -129,7 +134,7 @@ describe('a tree of a workspace', () => {
     const scanned = { entries, packs: [], delivered: base.delivered };
     const contentOf = (path: string) => tree.contentOf(entries.find((entry) => entry.path === path) as never);
     const { manifest } = await storeContents(test.storage, 'ses_1', { manifest: scanned, base }, contentOf);
-    tree.seal(entries);
+    await tree.seal(entries);
     return decodeManifest(await encodeManifest(manifest));
   };
   const restored = async (manifest: Manifest): Promise<Tree> => {
@@ -149,8 +154,8 @@ describe('a tree of a workspace', () => {
           const copy = await restored(manifest);
           expect(kept(copy)).to.deep.equal(kept(tree));
           const again = await copy.scan(MAX_BYTES);
-          expect(treeDigest(again.entries)).to.equal(treeDigest(manifest.entries));
-          expect(diffEntries(manifest.entries, again.entries)).to.deep.equal({
+          expect(await treeDigest(again.entries)).to.equal(await treeDigest(manifest.entries));
+          expect(await diffEntries(manifest.entries, again.entries)).to.deep.equal({
             created: [],
             modified: [],
             deleted: [],
@@ -208,12 +213,67 @@ describe('a tree of a workspace', () => {
       fill(join(tree.folder, 'workspace'));
       return (await tree.scan(maxBytes)).isOver;
     };
-    expect(await isOver((at) => writeFileSync(join(at, 'a'), 'x'.repeat(100)), 100)).to.equal(false);
-    expect(await isOver((at) => writeFileSync(join(at, 'a'), 'x'.repeat(101)), 100)).to.equal(true);
+    const limit = 100 + entryBytes({ path: '/workspace/a' });
+    expect(await isOver((at) => writeFileSync(join(at, 'a'), 'x'.repeat(100)), limit)).to.equal(false);
+    expect(await isOver((at) => writeFileSync(join(at, 'a'), 'x'.repeat(101)), limit)).to.equal(true);
+    const linked = 100 + entryBytes({ path: '/workspace/a', target: 'x'.repeat(100) });
+    expect(await isOver((at) => symlinkSync('x'.repeat(100), join(at, 'a')), linked - 100)).to.equal(false);
+    expect(await isOver((at) => symlinkSync('x'.repeat(100), join(at, 'a')), linked - 101)).to.equal(true);
     expect(await isOver((at) => execFileSync('truncate', ['-s', '1G', join(at, 'a')]))).to.equal(true);
     expect(await isOver((at) => execFileSync('bash', ['-c', 'mkdir {1..20001}'], { cwd: at }))).to.equal(true);
     const deep = 'for i in {1..600}; do mkdir dd && cd dd || exit; done';
     expect(await isOver((at) => execFileSync('bash', ['-c', deep], { cwd: at }))).to.equal(true);
+  });
+
+  it('a tree of a workspace is over its limit by the length of all its paths and targets, exactly', async () => {
+    const name = 'n'.repeat(200);
+    // As JSON a control character takes six bytes.
+    const target = '\u0001'.repeat(1000);
+    const bytesOf = (path: string): number => nameBytes(path) + nameBytes(target);
+    const folders = Math.floor(MAX_NAME_BYTES / bytesOf(`/workspace/0000${name}`));
+    const tree = newTree();
+    const root = join(tree.folder, 'workspace');
+    for (let at = 0; at < folders; at += 1) symlinkSync(target, join(root, `${String(at).padStart(4, '0')}${name}`));
+    const left = MAX_NAME_BYTES - folders * bytesOf(`/workspace/0000${name}`);
+    const last = left - nameBytes('/workspace/z') - nameBytes('');
+    const textOf = (bytes: number): string => '\u0001'.repeat(Math.floor(bytes / 6)) + 'x'.repeat(bytes % 6);
+    symlinkSync(textOf(last), join(root, 'z'));
+    expect((await tree.scan(MAX_BYTES)).entries.length).to.equal(folders + 1);
+    rmSync(join(root, 'z'));
+    symlinkSync(textOf(last + 1), join(root, 'z'));
+    expect((await tree.scan(MAX_BYTES)).isOver).to.equal(true);
+  });
+
+  it('a tree of a workspace keeps links whose target has 1,024 bytes, and no longer ones', async () => {
+    const tree = newTree();
+    const [kept, long] = ['ä'.repeat(512), `${'ä'.repeat(512)}x`];
+    symlinkSync(kept, join(tree.folder, 'workspace', 'kept'));
+    symlinkSync(long, join(tree.folder, 'workspace', 'long'));
+    const { entries, notKept } = await tree.scan(MAX_BYTES);
+    expect(entries).to.deep.equal([{ kind: 'symlink', path: '/workspace/kept', target: kept }]);
+    expect(notKept).to.equal(1);
+    expect(readdirSync(join(tree.folder, 'workspace'))).to.deep.equal(['kept']);
+  });
+
+  it('a tree of a workspace leaves nothing beside its folders after a scan, and no name of its own in them before', async () => {
+    const tree = newTree();
+    const workspace = join(tree.folder, 'workspace');
+    mkdirSync(Buffer.concat([Buffer.from(`${workspace}/`), Buffer.from([0xff])]), { mode: 0o000 });
+    writeFileSync(join(workspace, 'a'), 'one');
+    for (const name of ['b', 'c']) linkSync(join(workspace, 'a'), join(workspace, name));
+    const seen = new Set<string>();
+    const watcher = watch(workspace, (_, name) => name !== null && seen.add(name));
+    try {
+      expect((await tree.scan(MAX_BYTES)).entries.length).to.equal(3);
+      // The event of the last change comes after all others.
+      writeFileSync(join(workspace, 'after'), '');
+      await eventually('the changes were seen', () => seen.has('after'));
+    } finally {
+      watcher.close();
+    }
+    expect([...seen].filter((name) => /[0-9a-f]{8}-/.test(name))).to.deep.equal([]);
+    expect(readdirSync(tree.folder).sort()).to.deep.equal(['home', 'outputs', 'tmp', 'workspace']);
+    expect(['a', 'b', 'c'].map((name) => lstatSync(join(workspace, name)).nlink)).to.deep.equal([1, 1, 1]);
   });
 
   it('a tree of a workspace refuses a version whose paths lead out of its folders', async () => {
@@ -237,6 +297,6 @@ describe('a tree of a workspace', () => {
     writeFileSync(file, 'two');
     utimesSync(file, 1, 1);
     const after = await tree.scan(MAX_BYTES);
-    expect(diffEntries(before.entries, after.entries).modified).to.deep.equal(['/workspace/a']);
+    expect((await diffEntries(before.entries, after.entries)).modified).to.deep.equal(['/workspace/a']);
   });
 });

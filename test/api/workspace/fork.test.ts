@@ -147,9 +147,15 @@ describe('the workspace of a fork', () => {
     const before = await storageOfProject();
     const original = await sessionWithTree(service, { '/workspace/a': 'twelve bytes' });
     const fork = await forkOf(original);
-    expect((await storageOfProject()) - before).to.equal(24);
+    const storage = await openStorage(service.config);
+    const [row] = await service.db.query<{ key: string }[]>(
+      'SELECT objects[1] AS key FROM workspaces WHERE session_id = $1',
+      [original],
+    );
+    const ofTree = 12 + (await storage.size(row!.key));
+    expect((await storageOfProject()) - before).to.equal(2 * ofTree);
     await erase(original);
-    expect((await storageOfProject()) - before).to.equal(12);
+    expect((await storageOfProject()) - before).to.equal(ofTree);
     await erase(fork);
     expect(await storageOfProject()).to.equal(before);
   });
@@ -184,10 +190,9 @@ describe('the workspace of a fork', () => {
     // They have been there for long.
     const folder = join(fileURLToPath(service.config.storageUrl), 'workspaces', original);
     for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
-    const held = await holdStatement(service.db, 'INSERT ON project_storage');
+    const held = await holdStatement(service.db, 'INSERT ON workspaces');
     const forked = forkOf(original);
     await held.reached();
-    // Of the same size: it does not wait for the sum of the project.
     await writeTree(service, original, { '/workspace/a': 'behind' });
     await cleanStorage(service.db, await openStorage(service.config), { olderThanSeconds: 3600, limit: 10_000 });
     await held.release();
@@ -215,7 +220,7 @@ describe('the workspace of a fork', () => {
 });
 
 describe('the workspace of a fork in a project whose storage is full', () => {
-  const service = useService({ config: { maxStoragePerProject: 30 } });
+  const service = useService({ config: { maxStoragePerProject: 500 } });
 
   it('the workspace of a fork in a project whose storage is full is refused with the limit, and nothing of the fork is there', async () => {
     const original = await sessionWithTree(service, { '/workspace/a': 'twelve bytes' });
@@ -227,7 +232,7 @@ describe('the workspace of a fork in a project whose storage is full', () => {
     expect([status, body.error.type, body.error.details]).to.deep.equal([
       413,
       'storage_limit_reached',
-      { max_bytes: 30 },
+      { max_bytes: 500 },
     ]);
     expect(await count()).to.equal(before);
     const { body: empty } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });

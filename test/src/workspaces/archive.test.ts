@@ -23,7 +23,7 @@ describe('the archive of a workspace', () => {
     ).manifest;
   };
   const archiveOf = async (manifest: Manifest, folder: string): Promise<Buffer> => {
-    const archive = new WorkspaceArchive(manifest, folder);
+    const archive = await WorkspaceArchive.of(manifest, folder);
     const chunks: Buffer[] = [];
     for await (const chunk of archive.chunks(test.storage)) chunks.push(chunk);
     const bytes = Buffer.concat(chunks);

@@ -91,12 +91,12 @@ describe('versions of a workspace', () => {
     expect(await stored.catch((error: Error) => error.message)).to.equal('a file changed while it was stored');
   });
 
-  it('versions of a workspace name the paths that differ, in the order of their bytes', () => {
+  it('versions of a workspace name the paths that differ, in the order of their bytes', async () => {
     const paths = ['/workspace/a', '/workspace/a-b', '/workspace/a/b', '/workspace/\uffee', '/workspace/😀'];
     expect(paths.toReversed().sort(comparePaths)).to.deep.equal(paths);
     const before = [fileOf('/workspace/a', '1'), fileOf('/workspace/b', '1'), fileOf('/workspace/c', '1')];
     const after = [fileOf('/workspace/a', '2'), fileOf('/workspace/b', '1'), fileOf('/workspace/d', '1')];
-    expect(diffEntries(before, after)).to.deep.equal({
+    expect(await diffEntries(before, after)).to.deep.equal({
       created: ['/workspace/d'],
       modified: ['/workspace/a'],
       deleted: ['/workspace/c'],
@@ -138,6 +138,8 @@ describe('versions of a workspace', () => {
       };
       return transaction(db, (tx) => commitVersion(tx, { sessionId: SESSION, turnNumber, base, cwd, next }));
     };
+    /** Of the manifest that is stored for the newest version. */
+    const manifestBytes = async (): Promise<number> => test.storage.size((await newest()).manifestKey!);
     const storage = async (): Promise<number> => {
       const [row] = await db.query<{ bytes: number }[]>('SELECT bytes FROM project_storage');
       return row?.bytes ?? 0;
@@ -176,10 +178,10 @@ describe('versions of a workspace', () => {
     it('versions of a workspace in the database count in the storage of the project, until their session is deleted; then maintenance removes their objects', async () => {
       const { manifest } = await write({ '/workspace/a': 'twelve bytes', '/workspace/b': 'twelve bytes' });
       await commit(await newest(), manifest);
-      expect(await storage()).to.equal(24);
+      expect(await storage()).to.equal(24 + (await manifestBytes()));
       const smaller = await write({ '/workspace/a': 'twelve bytes' }, manifest);
       await commit(await newest(), smaller.manifest);
-      expect(await storage()).to.equal(12);
+      expect(await storage()).to.equal(12 + (await manifestBytes()));
 
       const clean = () => cleanStorage(db, test.storage, { olderThanSeconds: -1, limit: 1000 });
       // The first manifest.

@@ -11,7 +11,7 @@ import {
   workspaceStopped,
 } from '../../../../src/platform/metrics.js';
 import { OvertakenError } from '../../../../src/turns/errors.js';
-import { sizeOfTree } from '../../../../src/workspaces/manifest.js';
+import { keptBytes, sizeOfTree } from '../../../../src/workspaces/manifest.js';
 import type { Stopped } from '../../../../src/workspaces/sandbox.js';
 import { commitVersion, forgetKeptIfFull } from '../../../../src/workspaces/store.js';
 import { deliveredEvent } from '../delivery.js';
@@ -57,7 +57,7 @@ export function callInWorkspace(
       tree === 'over'
         ? stoppedForDisk({ call, ran, base, durationMs }, limitsOf(deps))
         : resultOf(
-            { call, deps, ran, base, durationMs, wasBytes: sizeOfTree(sandbox.manifest.entries).sizeBytes },
+            { call, deps, ran, base, durationMs, wasBytes: keptBytes(await sizeOfTree(sandbox.manifest.entries)) },
             tree,
           );
     const outcome = result.workspace!.stopped ?? (ran.isError ? 'error' : 'ok');
@@ -139,7 +139,7 @@ function resultOf(outcome: Outcome & { deps: ToolDeps; wasBytes: number }, tree:
           throw error instanceof ServiceError ? new NoRoomError(delivery, error) : error;
         });
       // A tree that does not grow is stored also where the project is over its limit.
-      if (next !== null && sizeOfTree(next.manifest.entries).sizeBytes > wasBytes) await requireRoom(null);
+      if (next !== null && keptBytes(next.size) > wasBytes) await requireRoom(null);
       for (const delivery of deliveries) {
         await insertFile(tx, delivery.file);
         await requireRoom(delivery);
@@ -176,7 +176,7 @@ function stoppedForDisk({ call, ran, base, durationMs }: Outcome, limit: string)
 }
 
 function limitsOf({ config: { sandboxDiskMb } }: ToolDeps): string {
-  return `a workspace may have ${sandboxDiskMb} MiB, 20,000 entries, and paths of 1,024 bytes`;
+  return `a workspace may have ${sandboxDiskMb} MiB, 20,000 entries, paths of 1,024 bytes, and 8 MiB of paths and link targets`;
 }
 
 function exitNote(code: number | null): string[] {

@@ -2,6 +2,7 @@ import { workspaceCommitBytes } from '../../../../src/platform/metrics.js';
 import {
   diffEntries,
   isFile,
+  type Changes,
   type FileEntry,
   type Manifest,
   type TreeEntry,
@@ -16,7 +17,7 @@ import { addDelivered, allWaiting, dueDeliveries, type Delivery } from './delive
 export interface StoredTree {
   /** Null if the workspace stays as it was. */
   next: WorkspaceChange['next'];
-  changes: ReturnType<typeof diffEntries>;
+  changes: Changes;
   deliveries: Delivery[];
   /** For the result. */
   notes: string[];
@@ -37,7 +38,7 @@ export async function storeTree(
   { entries: scanned, notKept, contentOf }: ScannedTree,
   { delivers }: { delivers: boolean },
 ): Promise<StoredTree> {
-  const changes = diffEntries(base.entries, scanned);
+  const changes = await diffEntries(base.entries, scanned);
   const changesTree = changes.created.length + changes.modified.length + changes.deleted.length > 0;
   const written = markWritten(scanned, base.entries);
   const due = delivers

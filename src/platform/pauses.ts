@@ -1,0 +1,21 @@
+import { setImmediate } from 'node:timers/promises';
+
+/** How long a loop may keep the event loop from other work. */
+const MAX_BLOCK_MS = 4;
+
+/**
+ * Lets other work run when a loop has blocked the event loop for some milliseconds: `if (pauses.isDue) await pauses.take()` in each
+ * round. Every loop whose length another party chose needs it.
+ */
+export class Pauses {
+  #since = performance.now();
+
+  get isDue(): boolean {
+    return performance.now() - this.#since > MAX_BLOCK_MS;
+  }
+
+  async take(): Promise<void> {
+    await setImmediate();
+    this.#since = performance.now();
+  }
+}
