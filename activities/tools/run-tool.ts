@@ -89,7 +89,7 @@ export async function runTool(
           found.tool,
           () => reserveTask(deps.db, turn.projectId, call),
         )
-      : runBuiltIn(deps, toolCall, found.tool));
+      : runBuiltIn(deps, toolCall, found.tool, call));
     if ('task' in result || 'unauthorized' in result) return result;
     if (result.isError) span.setAttribute('error.type', 'tool_error').setStatus({ code: SpanStatusCode.ERROR });
     return result;
@@ -135,11 +135,38 @@ function spanOf(
   };
 }
 
-async function runBuiltIn(deps: ToolDeps, call: ToolCall, tool: BuiltInTool): Promise<ToolResult> {
+async function runBuiltIn(
+  deps: ToolDeps,
+  call: ToolCall,
+  tool: BuiltInTool,
+  { step, index }: ToolCallRow,
+): Promise<ToolResult> {
   const valid = checkOf(tool.inputSchema);
   if (!valid(call.input))
     return textResult(`Wrong input: ${ajv.errorsText(valid.errors, { dataVar: 'input' })}.`, true);
-  return tool.run(call, deps);
+  try {
+    return await tool.run(call, deps);
+  } catch (err) {
+    if (!isOwnFault(err)) throw err;
+    const { id: turnId, sessionId } = call.turn;
+    const ids = { turn_id: turnId, session_id: sessionId, step, index };
+    deps.log.error({ err, ...ids }, 'the code of a built-in tool failed: its call gets an error result');
+    return textResult(
+      `${call.name} failed by an error of the service, whose operator finds it in the log. ` +
+        'The same call would fail again: try another way.',
+      true,
+    );
+  }
+}
+
+/**
+ * An error of JavaScript itself: the tool's code cannot handle this input, and could not at the next attempt either. Errors of
+ * Postgres, the storage and the network are none: `fetch` throws a TypeError too, with the cause.
+ */
+function isOwnFault(error: unknown): boolean {
+  if (!(error instanceof Error) || error.cause !== undefined) return false;
+  if ((error as NodeJS.ErrnoException).code === 'ERR_STRING_TOO_LONG') return true;
+  return [TypeError, RangeError, ReferenceError, SyntaxError, URIError].some((type) => error instanceof type);
 }
 
 class TimeLimit {

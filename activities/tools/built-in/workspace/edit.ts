@@ -1,9 +1,11 @@
 import { MIB } from '../../../../src/platform/units.js';
 import type { BuiltInTool } from '../../tool.js';
 import { callInWorkspace, type Ran } from './call.js';
-import { decodeText, readPath, writePath } from './file-commands.js';
+import { isText, readPath, writePath } from './file-commands.js';
 import { isUsablePath, PATH_PROPERTY, wrongPath } from './path-input.js';
+import { replaceText } from './replace-text.js';
 
+/** Of a file before and after. */
 const MAX_EDITED_BYTES = 8 * MIB;
 
 interface Input {
@@ -49,11 +51,12 @@ export const edit: BuiltInTool = {
       if (found.kind === 'error') return fail(found.reason);
       if (found.kind === 'folder') return fail('is a folder');
       if (size > MAX_EDITED_BYTES) return fail('is larger than 8 MiB: use bash to change it');
-      const text = decodeText(Buffer.concat(chunks));
-      if (text === null) return fail('is not text');
-      const edited = replace(text, input);
+      const text = Buffer.concat(chunks);
+      if (!isText(text)) return fail('is not text');
+      const { old_string: old, new_string: now, replace_all: all = false } = input;
+      const edited = await replaceText(text, { old, now, all }, MAX_EDITED_BYTES);
       if ('reason' in edited) return fail(edited.reason);
-      const reason = await writePath(sandbox, path, Buffer.from(edited.text));
+      const reason = await writePath(sandbox, path, edited.text);
       if (reason !== null) return fail(reason);
       const times = edited.count === 1 ? 'once' : `${edited.count} times`;
       return {
@@ -65,14 +68,3 @@ export const edit: BuiltInTool = {
     });
   },
 };
-
-function replace(
-  text: string,
-  { old_string: old, new_string: now, replace_all: all = false }: Omit<Input, 'file_path'>,
-): { text: string; count: number } | { reason: string } {
-  const parts = text.split(old);
-  const count = parts.length - 1;
-  if (count === 0) return { reason: 'does not contain old_string' };
-  if (count > 1 && !all) return { reason: `contains old_string ${count} times: make it longer, or set replace_all` };
-  return { text: parts.join(now), count };
-}

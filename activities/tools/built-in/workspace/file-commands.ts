@@ -1,4 +1,4 @@
-import { TextDecoder } from 'node:util';
+import { isUtf8 } from 'node:buffer';
 import type { OpenSandbox } from './sandbox.js';
 import { cleanText } from './output.js';
 
@@ -85,12 +85,7 @@ function reasonOf(output: Buffer): string {
   return `cannot be used (${lines.at(-1)!.replace(/^.*: /, '').slice(0, 200) || 'unknown reason'})`;
 }
 
-/** Decodes a text; null for what is none: with NUL, or not UTF-8. */
-export function decodeText(bytes: Buffer): string | null {
-  if (bytes.includes(0)) return null;
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
+/** Whether bytes are a text: without NUL, and UTF-8. */
+export function isText(bytes: Buffer): boolean {
+  return !bytes.includes(0) && isUtf8(bytes);
 }

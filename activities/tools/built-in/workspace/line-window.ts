@@ -1,6 +1,8 @@
 import { truncateUtf8 } from '../../../../src/platform/text.js';
 import { MAX_WHOLE_BYTES } from '../../../../src/steps/shorten-result.js';
 
+const LINE_FEED = 10;
+
 /** Takes the lines of a window out of a text of any size, and counts all of them. What it shows is never shortened afterwards. */
 export class LineWindow {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -53,9 +55,16 @@ export class LineWindow {
   #decode(chunk: Buffer, stream: boolean): void {
     if (!this.#isText) return;
     try {
-      const lines = (this.#rest + this.#decoder.decode(chunk, { stream })).split('\n');
-      this.#rest = lines.pop()!;
-      for (const line of lines) this.#take(line);
+      const text = this.#rest + this.#decoder.decode(chunk, { stream });
+      let from = 0;
+      for (let at = 0; at < text.length; at += 1) {
+        if (text.charCodeAt(at) !== LINE_FEED) continue;
+        // Most lines of a large file are counted only.
+        if (this.#isNextShown) this.#take(text.slice(from, at));
+        else this.#count += 1;
+        from = at + 1;
+      }
+      this.#rest = text.slice(from);
       // The end of a line that is too long is not shown.
       if (this.#rest.length > 2 * MAX_WHOLE_BYTES) this.#rest = this.#rest.slice(0, MAX_WHOLE_BYTES + 1);
     } catch {
@@ -63,9 +72,14 @@ export class LineWindow {
     }
   }
 
+  get #isNextShown(): boolean {
+    return this.#count + 1 >= this.#first && this.#count < this.#last && !this.#isFull;
+  }
+
   #take(line: string): void {
+    const isShown = this.#isNextShown;
     this.#count += 1;
-    if (this.#count < this.#first || this.#count > this.#last || this.#isFull) return;
+    if (!isShown) return;
     this.#shown.push(line);
     this.#bytes += Buffer.byteLength(line) + 1;
     this.#isFull = this.#bytes > MAX_WHOLE_BYTES;

@@ -3,13 +3,12 @@ import { basename } from 'node:path';
 import { mimeTypeOf } from '../../../../src/files/filename.js';
 import { nativeBlock } from '../../../../src/files/native-block.js';
 import { storageKey } from '../../../../src/files/storage.js';
-import { truncateUtf8 } from '../../../../src/platform/text.js';
 import { MIB } from '../../../../src/platform/units.js';
 import type { ResultBlock } from '../../../../src/models/content.js';
-import { MAX_WHOLE_BYTES } from '../../../../src/steps/shorten-result.js';
 import type { BuiltInTool, ToolCall, ToolDeps } from '../../tool.js';
 import { callInWorkspace, retryStorage, type Ran } from './call.js';
 import { readPath } from './file-commands.js';
+import { FolderList } from './folder-list.js';
 import { LineWindow } from './line-window.js';
 import { isUsablePath, PATH_PROPERTY, wrongPath } from './path-input.js';
 
@@ -47,14 +46,16 @@ export const read: BuiltInTool = {
       const isMedia = /^(image\/(jpeg|png|gif|webp)|application\/pdf)$/.test(mimeTypeOf(basename(path)));
       const window = new LineWindow(range ?? [1, 0]);
       const bytes = new Collected(MAX_MEDIA_BYTES);
+      const list = new FolderList();
       const found = await readPath(sandbox, path, (chunk, kind) => {
-        if (kind === 'folder' || isMedia) bytes.add(chunk);
+        if (kind === 'folder') list.add(chunk);
+        else if (isMedia) bytes.add(chunk);
         else window.add(chunk);
       });
       const end = { exitCode: null, stopped: null, cwd: sandbox.base.cwd, mayChange: false };
       const say = (text: string, isError = false): Ran => ({ content: [{ type: 'text', text }], isError, ...end });
       if (found.kind === 'error') return say(`${JSON.stringify(path)} ${found.reason}.`, true);
-      if (found.kind === 'folder') return say(folderText(bytes.bytes));
+      if (found.kind === 'folder') return say(list.text());
       if (!isMedia) {
         const text = window.text();
         return text === null ? say(`${JSON.stringify(path)} is not text.`, true) : say(text);
@@ -101,17 +102,4 @@ class Collected {
   get bytes(): Buffer {
     return Buffer.concat(this.#chunks);
   }
-}
-
-/** The entries of a folder, one a line. Control characters in a name are shown as `?`: a name has one line. */
-function folderText(names: Buffer): string {
-  const entries = names.toString('utf8').split('\0').slice(0, -1);
-  if (entries.length === 0) return '(The folder is empty.)';
-  const lines = entries.map((name) => name.replace(/\p{Cc}/gu, '?')).sort();
-  const text = lines.join('\n');
-  if (Buffer.byteLength(text) <= MAX_WHOLE_BYTES) return text;
-  const note = (shown: number): string => `[${shown} of ${lines.length} entries]`;
-  const room = MAX_WHOLE_BYTES - note(lines.length).length;
-  const shown = truncateUtf8(text, room).split('\n').slice(0, -1);
-  return [...shown, note(shown.length)].join('\n');
 }
