@@ -17,7 +17,7 @@ const OUTPUT_PROMPT =
 const WORKSPACE_PROMPT = `This session has a workspace: a private Linux machine without a network, in which bash, read, write and edit work. Its files and the working directory last for the whole session; processes and variables end with each command.
 
 - ${WORKSPACE} is the first working directory. It, /tmp, ${HOME} (HOME) and ${OUTPUTS} are writable and kept; everything else is read-only.
-- ${UPLOADS} has the files that the user attached. ${SKILLS}/NAME has the files of a skill that the user selected for this turn: run its scripts by their full path, and work in ${WORKSPACE}.
+- ${UPLOADS} has the files that the user attached: the newest 500, of 2 GiB at most; read_file shows the others. ${SKILLS}/NAME has the files of a skill that the user selected for this turn: run its scripts by their full path, and work in ${WORKSPACE}.
 - Every file that you write to ${OUTPUTS} is delivered to the user when the command ends; deliver_file with path delivers any other file.
 - Look at what a command did before you rely on it. A command that was stopped by a cancel or a failure has changed nothing.`;
 

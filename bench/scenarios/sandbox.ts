@@ -127,7 +127,13 @@ async function measureMounts(made: Made): Promise<void> {
   const archive = zip([{ name: 'SKILL.md', content: skillMd('large'), method: 0 }, ...parts]);
   await storage.put('skill', archive, { contentType: 'application/zip', size: archive.length });
   const skill = { storage_key: 'skill', size_bytes: archive.length } as Skill;
-  const folder: Mount = { id: 'skill', kind: 'folder', target: '/mnt/skills/large', contents: () => filesOf(skill) };
+  const folder: Mount = {
+    id: 'skill',
+    kind: 'folder',
+    target: '/mnt/skills/large',
+    bytes: archive.length,
+    contents: () => filesOf(skill),
+  };
   async function* filesOf(stored: Skill): ReturnType<Mount['contents']> {
     for (const file of await listSkillFiles(storage, stored))
       yield { path: file.path, content: await openSkillFile(storage, stored, file) };
@@ -140,7 +146,7 @@ async function measureMounts(made: Made): Promise<void> {
   const upload = Buffer.alloc(100 * MIB, 'a line of an upload\n');
   await storage.put('upload', upload, { contentType: 'text/plain', size: upload.length });
   const target = '/mnt/session/uploads/large.txt';
-  const file: Mount = { id: 'upload', kind: 'file', target, contents: () => contentOf('upload') };
+  const file: Mount = { id: 'upload', kind: 'file', target, bytes: upload.length, contents: () => contentOf('upload') };
   async function* contentOf(key: string): ReturnType<Mount['contents']> {
     yield { path: '', content: await storage.open(key) };
   }

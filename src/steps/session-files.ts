@@ -11,7 +11,10 @@ export interface SessionFile extends FileSnapshot {
   attached_at: string | null;
 }
 
-/** The files of the session in order of arrival, without duplicates (contract.md §4 `list_files`). */
+/**
+ * The files of the session in order of arrival, without duplicates (contract.md §4 `list_files`). By the index events_files the
+ * statement reads the events that name files, and no other ones.
+ */
 export async function sessionFiles(
   db: DataSource,
   { sessionId, projectId }: Pick<TurnContext, 'sessionId' | 'projectId'>,
@@ -19,7 +22,8 @@ export async function sessionFiles(
   return db.query<SessionFile[]>(
     `WITH shown AS (
        SELECT file, 'attached' AS origin, created_at AS came_at
-       FROM events CROSS JOIN json_array_elements(data->'files') AS file WHERE session_id = $1 AND type = 'user.message'
+       FROM events CROSS JOIN json_array_elements(data->'files') AS file 
+       WHERE session_id = $1 AND type = 'user.message' AND json_array_length(data->'files') > 0
        UNION ALL
        SELECT data->'file', 'delivered', created_at FROM events WHERE session_id = $1 AND type = 'agent.file'
      ), first AS (

@@ -42,6 +42,8 @@ export interface Mount {
   /** Its path in the sandbox: of a file, or of the folder that holds the files. */
   target: string;
   kind: 'file' | 'folder';
+  /** Of its contents, about. */
+  bytes: number;
   /** Opens what is in it; called once for each id while a worker has it cached. The path of a file's only content is empty. */
   contents(): AsyncIterable<{ path: string; content: Readable | Buffer }>;
 }

@@ -1,3 +1,5 @@
+import { GIB } from '../platform/units.js';
+
 /**
  * The names of a session's attachments in its folder of uploads, in the order in which they came. They do not change when files
  * are deleted or added: the model knows them from earlier messages.
@@ -19,6 +21,25 @@ export function uploadNames(files: readonly { id: string; filename: string }[]):
     taken.add(name);
   }
   return names;
+}
+
+/** Attachments that a sandbox shows at most, and their bytes. */
+export const MAX_UPLOADS = 500;
+export const MAX_UPLOAD_BYTES = 2 * GIB;
+
+/** The newest attachments that a sandbox shows, of all that are not deleted, in the order in which they came. */
+export function newestUploads<File extends { size_bytes: number; storage_key: string | null }>(
+  files: readonly File[],
+): File[] {
+  const shown: File[] = [];
+  let bytes = 0;
+  for (const file of files.toReversed()) {
+    if (file.storage_key === null) continue;
+    bytes += file.size_bytes;
+    if (shown.length === MAX_UPLOADS || bytes > MAX_UPLOAD_BYTES) break;
+    shown.push(file);
+  }
+  return shown.reverse();
 }
 
 /** Of a name in a folder, on every file system that we know. */

@@ -103,7 +103,7 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     const { sessionId, base, mounts } = at;
     const parts = await this.#ready();
     if (parts === null) throw new SandboxFailedError(MISSING.reason);
-    const { placed, release } = await parts.mounts.hold(mounts, signal);
+    const { placed, release } = await parts.mounts.hold(sessionId, mounts, signal);
     try {
       const tree =
         parts.cache.take(sessionId, await treeDigest(base.entries)) ?? (await this.#restored(parts, at, signal));

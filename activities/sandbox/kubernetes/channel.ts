@@ -14,7 +14,7 @@ export interface Pod {
 /** What a worker sends. A version's manifest (`encodeManifest`) follows `open`, the bytes of an input follow `run`. */
 export type FromWorker =
   /** `pod`: the name of the pod that is meant. An address may have been another pod's before. */
-  | { type: 'open'; pod: string; mounts: { id: string; target: string; kind: 'file' | 'folder' }[] }
+  | { type: 'open'; pod: string; mounts: { id: string; target: string; kind: 'file' | 'folder'; bytes?: number }[] }
   /** The answer to `want`: the bytes of a file follow, then `end`. */
   | { type: 'file'; path: string }
   | { type: 'end' }

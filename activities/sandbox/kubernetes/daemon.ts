@@ -113,7 +113,7 @@ class Connection {
     const pull = new Pull(this.channel);
     const at: PulledAt = {
       ...{ sessionId: SESSION, projectId: SESSION, base, reader: pull },
-      mounts: mounts.map((mount): Mount => ({ ...mount, contents: () => pull.mount(mount.id) })),
+      mounts: mounts.map((mount): Mount => ({ bytes: 0, ...mount, contents: () => pull.mount(mount.id) })),
     };
     this.#sandbox = await this.provider.open(at, this.#ended.signal);
     await this.channel.send({ type: 'opened' });

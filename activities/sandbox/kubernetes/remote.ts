@@ -44,7 +44,7 @@ export async function openInPod(
   const stop = (): void => channel.destroy();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    const mounts = at.mounts.map(({ id, target, kind }) => ({ id, target, kind }));
+    const mounts = at.mounts.map(({ id, target, kind, bytes }) => ({ id, target, kind, bytes }));
     await channel.send({ type: 'open', pod: pod.name, mounts });
     await channel.sendBytes(await encodeManifest({ ...at.base, delivered: null }));
     for (;;) {

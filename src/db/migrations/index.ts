@@ -19,6 +19,7 @@ import { KeptWorkspaces1800000000017 } from './17-kept-workspaces.js';
 import { LeftOutTools1800000000018 } from './18-left-out-tools.js';
 import { AnswersOfResources1800000000019 } from './19-answers-of-resources.js';
 import { ManifestStorage1800000000018 } from './18-manifest-storage.js';
+import { FilesOfEvents1800000000019 } from './19-files-of-events.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -47,6 +48,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [LeftOutTools1800000000018, 'd8f0186982ad6bbe05e0dcda9028c0a22b220d1e49eefdcb75b8bf62b7afc76e'],
   [AnswersOfResources1800000000019, '622210655650bfe5c936ff53c75224eb9ecbddb42d9d0f9eca4a4398f4f84915'],
   [ManifestStorage1800000000018, 'a94662cef9ae95723225e91b3761eb48f86e38234bb62c368bbdbcb241fe5c6d'],
+  [FilesOfEvents1800000000019, 'e90833bd7a561544df2d0264b58c6df6fabc673d9f5811524b613d523a3864b2'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

@@ -9,7 +9,7 @@ const { signal } = new AbortController();
 export function mountOf(id: string, kind: Mount['kind'], target: string, files: Record<string, string>) {
   const counted = { opened: 0 };
   const mount: Mount = {
-    ...{ id, kind, target },
+    ...{ id, kind, target, bytes: Buffer.byteLength(Object.values(files).join('')) },
     async *contents() {
       counted.opened += 1;
       for (const [path, content] of Object.entries(files)) yield { path, content: Buffer.from(content) };

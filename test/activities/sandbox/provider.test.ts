@@ -1,5 +1,15 @@
 import { EventEmitter, once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -90,6 +100,7 @@ describe('contents of mounts on the disk of a worker', () => {
       const use = async (...used: (typeof a)[]): Promise<() => void> =>
         (
           await mounts.hold(
+            'ses_1',
             used.map((one) => one!.mount),
             signal,
           )
@@ -103,7 +114,9 @@ describe('contents of mounts on the disk of a worker', () => {
       expect([a, b, c].map((one) => one!.counted.opened)).to.deep.equal([1, 1, 1]);
       (await use(b))();
       expect(b!.counted.opened).to.equal(2);
-      await eventually('c has given way', () => mounts.bytes === 20 && readdirSync(folder).length === 2);
+      const names = (): string[] => readdirSync(folder);
+      // Two contents, and for each a folder that is mounted.
+      await eventually('c has given way', () => mounts.bytes === 20 && names().length === 4);
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -116,6 +129,7 @@ describe('contents of mounts on the disk of a worker', () => {
       let fails = true;
       const mount: Mount = {
         id: 'm',
+        bytes: 1,
         kind: 'folder',
         target: '/mnt/skills/m',
         async *contents() {
@@ -123,9 +137,11 @@ describe('contents of mounts on the disk of a worker', () => {
           yield { path: 'x', content: Buffer.from('x') };
         },
       };
-      expect(await mounts.hold([mount], signal).catch((error: Error) => error.message)).to.equal('the storage is away');
+      expect(await mounts.hold('ses_1', [mount], signal).catch((error: Error) => error.message)).to.equal(
+        'the storage is away',
+      );
       fails = false;
-      (await mounts.hold([mount], signal)).release();
+      (await mounts.hold('ses_1', [mount], signal)).release();
       expect(mounts.bytes).to.equal(1);
       const reads = new EventEmitter();
       const next = async (): Promise<never> => {
@@ -135,7 +151,7 @@ describe('contents of mounts on the disk of a worker', () => {
       const slow: Mount = { ...mount, id: 'slow', contents: () => ({ [Symbol.asyncIterator]: () => ({ next }) }) };
       const stop = new AbortController();
       const read = once(reads, 'read');
-      const waits = mounts.hold([slow], stop.signal).catch((error: Error) => error.message);
+      const waits = mounts.hold('ses_1', [slow], stop.signal).catch((error: Error) => error.message);
       // Its folder is made before its contents are read.
       await read;
       stop.abort(new Error('cancelled'));
@@ -143,6 +159,94 @@ describe('contents of mounts on the disk of a worker', () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+});
+
+describe('many contents of mounts', () => {
+  let folder = '';
+  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'mounts-'))));
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** Mounts whose contents come when the test lets them. */
+  const slowMounts = (count: number) => {
+    const opened: string[] = [];
+    const waiting: (() => void)[] = [];
+    const mounts = Array.from({ length: count }, (_, at): Mount => ({
+      ...{ id: `slow_${at}`, kind: 'file', target: `/mnt/session/uploads/${at}`, bytes: 1 },
+      async *contents() {
+        opened.push(`slow_${at}`);
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        yield { path: '', content: Buffer.from('x') };
+      },
+    }));
+    return { mounts, opened, waiting };
+  };
+
+  it('many contents of mounts are brought eight at a time', async () => {
+    const store = new MountStore(folder, testLogger());
+    const { mounts, opened, waiting } = slowMounts(20);
+    const held = store.hold('ses_1', mounts, signal);
+    let most = 0;
+    for (let brought = 0; brought < 20; brought += 1) {
+      await eventually('the next contents are asked for', () => opened.length === Math.min(20, brought + 8));
+      most = Math.max(most, waiting.length);
+      waiting.shift()!();
+    }
+    (await held).release();
+    expect(most).to.equal(8);
+  });
+
+  it('many contents of mounts are not asked for any more when their call was cancelled, and come for the next one', async () => {
+    const store = new MountStore(folder, testLogger());
+    const { mounts, opened, waiting } = slowMounts(20);
+    const stop = new AbortController();
+    const held = store.hold('ses_1', mounts, stop.signal).catch((error: Error) => error.message);
+    await eventually('eight are asked for', () => opened.length === 8);
+    stop.abort(new Error('cancelled'));
+    expect(await held).to.equal('cancelled');
+    waiting.splice(0).forEach((go) => go());
+    await eventually('all eight are there', () => store.bytes === 8);
+    expect(opened).to.have.length(8);
+    const next = store.hold('ses_1', mounts, signal);
+    for (let brought = 8; brought < 20; brought += 1) {
+      await eventually('the next one is asked for', () => waiting.length > 0);
+      waiting.shift()!();
+    }
+    (await next).release();
+    expect(opened.toSorted()).to.deep.equal(mounts.map(({ id }) => id).toSorted());
+  });
+
+  it('many contents of mounts cost nothing at the next call that shows the same ones', async () => {
+    const store = new MountStore(folder, testLogger());
+    const mounts = Array.from({ length: 100 }, (_, at) =>
+      mountOf(`m${at}`, 'file', `/mnt/session/uploads/${at}`, { '': 'x' }),
+    );
+    const use = async (count: number) => {
+      const { placed, release } = await store.hold(
+        'ses_1',
+        mounts.slice(0, count).map(({ mount }) => mount),
+        signal,
+      );
+      release();
+      return placed;
+    };
+    const first = await use(99);
+    expect(first.map(({ target }) => target)).to.deep.equal(['/mnt/session/uploads']);
+    const before = statSync(first[0]!.source).ctimeMs;
+    expect(await use(99)).to.deep.equal(first);
+    expect(statSync(first[0]!.source).ctimeMs).to.equal(before);
+    const [more] = await use(100);
+    expect(readdirSync(more!.source)).to.have.length(100);
+    expect(mounts.map(({ counted }) => counted.opened)).to.deep.equal(mounts.map(() => 1));
+  });
+
+  it('many contents of mounts are refused before the first one where the disk has no room for them', async () => {
+    const store = new MountStore(folder, testLogger());
+    const { mounts, opened } = slowMounts(2);
+    const huge = mounts.map((mount) => ({ ...mount, bytes: 2 ** 50 }));
+    const failure = await store.hold('ses_1', huge, signal).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(SandboxFailedError).with.property('message').that.contains('no room');
+    expect(opened).to.deep.equal([]);
   });
 });
 

@@ -36,7 +36,7 @@ describe('an error of the code of a built-in tool', () => {
       () => (undefined as unknown as string).length,
       () => JSON.parse('{'),
       () => decodeURIComponent('%'),
-      () => Buffer.alloc(2 ** 29).toString('latin1'),
+      () => Promise.reject(Object.assign(new Error('too long'), { code: 'ERR_STRING_TOO_LONG' })),
     ];
     for (const fault of faults) {
       const lines: Record<string, unknown>[] = [];

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { loadConversation } from '../../../src/steps/conversation.js';
+import { sessionFiles } from '../../../src/steps/session-files.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { claimDeliveries, MAX_STARTED_PER_PROJECT } from '../../../src/webhooks/start-deliveries.js';
 import { insertSessions } from '../../support/factories.js';
@@ -43,6 +44,20 @@ describe('the plans of statements', () => {
     const { read, result } = await countRowsRead(db, (counted) => loadConversation(counted, turnId));
     expect(result.conversation.turns).to.have.length(turns);
     expect(read).to.be.lessThan(turns * 20);
+  });
+
+  it('the files of a session are found beside thousands of messages without one', async () => {
+    const file = { id: 'file_1', filename: 'a.csv', mime_type: 'text/csv', size_bytes: 1 };
+    const turns = Array.from({ length: 1000 }, (_, at) => ({
+      state: 'completed' as const,
+      files: at === 500 ? [file] : [],
+    }));
+    const { sessionId } = await seedSession(db, turns);
+    const { read, result } = await countRowsRead(db, (counted) =>
+      sessionFiles(counted, { sessionId, projectId: 'proj_seed' }),
+    );
+    expect(result.map(({ id }) => id)).to.deep.equal(['file_1']);
+    expect(read).to.be.lessThan(50);
   });
 
   for (const statistics of ['without', 'with']) {

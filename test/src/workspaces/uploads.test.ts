@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { uploadNames } from '../../../src/workspaces/uploads.js';
+import { newestUploads, uploadNames } from '../../../src/workspaces/uploads.js';
 
 describe('the names of attachments in a workspace', () => {
   /** Ids whose last six characters differ. */
@@ -41,5 +41,25 @@ describe('the names of attachments in a workspace', () => {
     for (const [id, name] of before) expect(after.get(id)).to.equal(name);
     expect(after.size).to.equal(5);
     expect(new Set(after.values()).size).to.equal(5);
+  });
+});
+
+describe('the attachments that a sandbox shows', () => {
+  const file = (at: number, size_bytes = 1, storage_key: string | null = 'key') => ({ at, size_bytes, storage_key });
+  const shown = (files: ReturnType<typeof file>[]): number[] => newestUploads(files).map(({ at }) => at);
+
+  it('the attachments that a sandbox shows are the newest 500 of those that are not deleted', () => {
+    const files = Array.from({ length: 502 }, (_, at) => file(at));
+    expect(shown(files.slice(0, 500))).to.have.length(500);
+    expect(shown(files)).to.deep.equal(files.slice(2).map(({ at }) => at));
+    files[400] = file(400, 1, null);
+    expect(shown(files)).to.have.length(500).and.include(1).and.not.include(400);
+  });
+
+  it('the attachments that a sandbox shows have 2 GiB together, and not a byte more', () => {
+    const half = 1024 ** 3;
+    expect(shown([file(0), file(1, half), file(2, half)])).to.deep.equal([1, 2]);
+    expect(shown([file(0), file(1, half), file(2, half + 1)])).to.deep.equal([2]);
+    expect(shown([file(0, 0), file(1, half), file(2, half)])).to.deep.equal([0, 1, 2]);
   });
 });

@@ -1,31 +1,28 @@
 import { attachedFiles, type SessionFile } from '../../../../src/steps/session-files.js';
-import { uploadNames } from '../../../../src/workspaces/uploads.js';
+import { newestUploads, uploadNames } from '../../../../src/workspaces/uploads.js';
 import { SKILLS, UPLOADS } from '../../../../src/workspaces/layout.js';
 import type { Mount } from '../../../../src/workspaces/sandbox.js';
 import { listSkillFiles, openSkillFile } from '../../../../src/skills/content.js';
 import { findSkill } from '../../../../src/skills/store.js';
 import type { ToolCall, ToolDeps } from '../../tool.js';
 
-/** What a call may read beside its tree: the attachments of the session so far, and the skills of the turn. */
+/** What a call may read beside its tree: the newest attachments of the session so far, and the skills of the turn. */
 export async function mountsOf({ turn }: Pick<ToolCall, 'turn'>, { db, storage }: ToolDeps): Promise<Mount[]> {
   const attached = await attachedFiles(db, turn);
   const names = uploadNames(attached);
-  const uploads = attached.flatMap((file): Mount[] => {
-    if (file.storage_key === null) return [];
-    return [
-      {
-        id: file.id,
-        kind: 'file',
-        target: `${UPLOADS}/${names.get(file.id)!}`,
-        contents: () => contentOf(storage, file),
-      },
-    ];
-  });
+  const uploads = newestUploads(attached).map((file): Mount => ({
+    id: file.id,
+    kind: 'file',
+    target: `${UPLOADS}/${names.get(file.id)!}`,
+    bytes: file.size_bytes,
+    contents: () => contentOf(storage, file),
+  }));
   const skills = await Promise.all(
     turn.skills.map(async ({ id, name }): Promise<Mount | null> => {
       const skill = await findSkill(db, turn.projectId, id);
       if (skill === null) return null;
-      return { id, kind: 'folder', target: `${SKILLS}/${name}`, contents: () => filesOf(storage, skill) };
+      const contents = (): ReturnType<Mount['contents']> => filesOf(storage, skill);
+      return { id, kind: 'folder', target: `${SKILLS}/${name}`, bytes: skill.size_bytes, contents };
     }),
   );
   return [...uploads, ...skills.filter((mount) => mount !== null)];
