@@ -19,3 +19,14 @@ export class Pauses {
     this.#since = performance.now();
   }
 }
+
+/** As `map` of a list, and lets other work run meanwhile. */
+export async function mapInPieces<T, U>(list: readonly T[], map: (one: T, index: number) => U): Promise<U[]> {
+  const pauses = new Pauses();
+  const mapped: U[] = [];
+  for (const [index, one] of list.entries()) {
+    if (pauses.isDue) await pauses.take();
+    mapped.push(map(one, index));
+  }
+  return mapped;
+}

@@ -4,7 +4,7 @@ import { EMPTY_MANIFEST, type Manifest } from './manifest.js';
 import { ManifestCache } from './manifest-cache.js';
 import { readManifest } from './store.js';
 
-/** Manifests that are read and decoded at once: one of 20,000 entries takes some 50 ms of the event loop, and 20 MiB. */
+/** Manifests that are read and decoded at once: one of 20,000 entries takes some 20 MiB. */
 const READS = { total: 4, perProject: 2 };
 
 /** Reads manifests for requests: each once for all who ask for it, a few at a time, the projects in turn. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { newStorageKey, ObjectMissingError, type Storage } from '../files/storage.js';
+import { mapInPieces, Pauses } from '../platform/pauses.js';
 import { MIB } from '../platform/units.js';
 import { isFile, type FileEntry, type Manifest } from './manifest.js';
 
@@ -31,11 +32,13 @@ export async function storeContents(
   { manifest, base }: { manifest: Manifest; base: Manifest },
   contentOf: (path: string) => Readable,
 ): Promise<{ manifest: Manifest; written: number }> {
-  const known = new Map(base.entries.filter(isFile).map(({ sha256, at }) => [sha256, at]));
+  const pauses = new Pauses();
+  const known = new Map(await mapInPieces(base.entries.filter(isFile), ({ sha256, at }) => [sha256, at] as const));
   const sizes = new Map(base.packs.map(({ key, size }) => [key, size]));
   const old = new Map<string, StoredContent>();
   const added = new Map<string, FileEntry>();
   for (const file of manifest.entries.filter(isFile)) {
+    if (pauses.isDue) await pauses.take();
     if (file.size === 0) continue;
     const at = known.get(file.sha256) ?? null;
     if (at === null) added.set(file.sha256, added.get(file.sha256) ?? file);
@@ -54,6 +57,7 @@ export async function storeContents(
   if (pieces.length > 0) {
     const key = newStorageKey('workspaces', sessionId);
     for (const { sha256, size } of pieces) {
+      if (pauses.isDue) await pauses.take();
       places.set(sha256, { pack: key, offset: written });
       written += size;
     }
@@ -64,7 +68,7 @@ export async function storeContents(
     }
     packs.push({ key, size: written });
   }
-  const entries = manifest.entries.map((entry) =>
+  const entries = await mapInPieces(manifest.entries, (entry) =>
     isFile(entry) ? { ...entry, at: places.get(entry.sha256) ?? null } : entry,
   );
   return { manifest: { entries, packs, delivered: manifest.delivered }, written };

@@ -1,6 +1,7 @@
 import { checkedFilename } from '../../../../src/files/filename.js';
 import { newStorageKey } from '../../../../src/files/storage.js';
 import { MAX_FILE_BYTES, type NewFile } from '../../../../src/files/store.js';
+import { mapInPieces, Pauses } from '../../../../src/platform/pauses.js';
 import { ServiceError } from '../../../../src/platform/errors.js';
 import { isBelow, OUTPUTS } from '../../../../src/workspaces/layout.js';
 import { isFile, type Delivered, type FileEntry, type TreeEntry } from '../../../../src/workspaces/manifest.js';
@@ -32,7 +33,12 @@ interface DueDeliveries {
  * The files of the outputs that were made or written since they were delivered last: in order, at most 20. A content that this turn has
  * delivered last from its path, or could not deliver, is left out.
  */
-export function dueDeliveries(call: ToolCall, entries: readonly TreeEntry[], before: Delivered | null): DueDeliveries {
+export async function dueDeliveries(
+  call: ToolCall,
+  entries: readonly TreeEntry[],
+  before: Delivered | null,
+): Promise<DueDeliveries> {
+  const pauses = new Pauses();
   const known = contentsOfTurn(call, before);
   const deliveries: Delivery[] = [];
   const refused: string[] = [];
@@ -40,6 +46,7 @@ export function dueDeliveries(call: ToolCall, entries: readonly TreeEntry[], bef
   const contents: Record<string, string> = {};
   const waiting = new Set<string>();
   for (const entry of entries) {
+    if (pauses.isDue) await pauses.take();
     if (!isDue(entry)) continue;
     const { path, size, sha256 } = entry;
     if (known[path] === sha256) repeated.push(path);
@@ -54,7 +61,7 @@ export function dueDeliveries(call: ToolCall, entries: readonly TreeEntry[], bef
   return {
     deliveries,
     notes: [...refused, ...repeatedNotes(repeated), ...waitingNote(waiting.size)],
-    entries: markOnly(entries, ({ path }) => waiting.has(path)),
+    entries: await markOnly(entries, ({ path }) => waiting.has(path)),
     delivered: addDelivered(call, before, contents),
   };
 }
@@ -64,12 +71,12 @@ function isDue(entry: TreeEntry): entry is FileEntry {
 }
 
 /** The entries after a call that delivers nothing: what it and calls before it have written waits. */
-export function allWaiting(entries: readonly TreeEntry[]): TreeEntry[] {
+export function allWaiting(entries: readonly TreeEntry[]): Promise<TreeEntry[]> {
   return markOnly(entries, isDue);
 }
 
-function markOnly(entries: readonly TreeEntry[], keeps: (file: FileEntry) => boolean): TreeEntry[] {
-  return entries.map((entry) => {
+function markOnly(entries: readonly TreeEntry[], keeps: (file: FileEntry) => boolean): Promise<TreeEntry[]> {
+  return mapInPieces(entries, (entry) => {
     if (!isFile(entry) || entry.isWritten === undefined || keeps(entry)) return entry;
     const { isWritten: _, ...rest } = entry;
     return rest;

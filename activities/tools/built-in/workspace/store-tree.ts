@@ -1,4 +1,5 @@
 import { workspaceCommitBytes } from '../../../../src/platform/metrics.js';
+import { mapInPieces } from '../../../../src/platform/pauses.js';
 import {
   diffEntries,
   isFile,
@@ -40,10 +41,10 @@ export async function storeTree(
 ): Promise<StoredTree> {
   const changes = await diffEntries(base.entries, scanned);
   const changesTree = changes.created.length + changes.modified.length + changes.deleted.length > 0;
-  const written = markWritten(scanned, base.entries);
+  const written = await markWritten(scanned, base.entries);
   const due = delivers
-    ? dueDeliveries(call, written, base.delivered)
-    : { deliveries: [], notes: [], entries: allWaiting(written), delivered: base.delivered };
+    ? await dueDeliveries(call, written, base.delivered)
+    : { deliveries: [], notes: [], entries: await allWaiting(written), delivered: base.delivered };
   const { entries, deliveries, delivered } = due;
   const notes = [...(notKept === 0 ? [] : [`[not kept: ${notKept} entries]`]), ...due.notes];
   const stays = !changesTree && delivered === base.delivered && sameWaiting(base.entries, entries);
@@ -62,9 +63,9 @@ export async function storeTree(
 }
 
 /** The entries of a scan, of which those are marked that the call has written, and those of earlier calls that wait. */
-function markWritten(scanned: readonly TreeEntry[], before: readonly TreeEntry[]): TreeEntry[] {
-  const old = new Map(before.filter(isFile).map((file) => [file.path, file]));
-  return scanned.map((entry) => {
+async function markWritten(scanned: readonly TreeEntry[], before: readonly TreeEntry[]): Promise<TreeEntry[]> {
+  const old = new Map(await mapInPieces(before.filter(isFile), (file) => [file.path, file] as const));
+  return mapInPieces(scanned, (entry) => {
     if (!isFile(entry)) return entry;
     const { isWritten, ...file } = entry;
     const base = old.get(entry.path);
