@@ -22,6 +22,7 @@ import { SchemaChecks } from '../src/outputs/schema-checks.js';
 import { createRateLimiter, createTokenLimiter, type RateLimiter, type TokenLimiter } from '../src/projects/limits.js';
 import { SessionTokens } from '../src/projects/session-token.js';
 import { BodyRoom } from './http/core/body-room.js';
+import { LongWrites } from './http/core/long-writes.js';
 import { ReadSlots } from './http/core/read-slots.js';
 import { UploadSlots } from './http/upload/upload-slots.js';
 import { openTurnServices, type SharedWorker, type TurnServices } from './turn-services.js';
@@ -49,6 +50,7 @@ export interface ApiDeps extends TurnServices {
   bodies: BodyRoom;
   schemaChecks: SchemaChecks;
   reads: ReadSlots;
+  longWrites: LongWrites;
   /** Manifests of workspaces. */
   manifests: ManifestReader;
   /** Downloads from workspaces that are under way. */
@@ -102,6 +104,7 @@ export async function openDeps(
     bodies: new BodyRoom(),
     schemaChecks: new SchemaChecks(),
     reads: new ReadSlots(),
+    longWrites: new LongWrites(config.databasePoolSize),
     manifests: new ManifestReader(storage),
     downloads: new ReadSlots(DOWNLOADS),
     readiness: createReadiness(async () => {

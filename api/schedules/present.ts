@@ -37,7 +37,7 @@ export const { schema: runSchema, present: presentRun } = presented(
         type: 'string',
         enum: SKIP_REASONS,
         description:
-          '`missed`: the service was away. `session_running`: the session had an open turn. `too_many_running_turns`: the project was at its limit. `queue_full`: too many messages of the session waited. `not_found`: something that the schedule names is gone.',
+          '`missed`: the service was away. `session_running`: the session had an open turn. `too_many_running_turns`: the project was at its limit. `queue_full`: too many messages of the session waited. `storage_limit_reached`: the project has no room left. `not_found`: something that the schedule names is gone.',
       },
       'Why it was skipped; null otherwise.',
     ),

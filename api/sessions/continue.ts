@@ -1,10 +1,11 @@
 import { transaction } from '../../src/db/transaction.js';
 import { turnContinuedSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
+import { checkStorage } from '../../src/files/storage-limit.js';
 import { continueTurn } from '../../src/turns/continue.js';
 import { launchTurn } from '../../src/turns/launch.js';
 import { operation } from '../http/core/operation.js';
-import { sessionOfPath } from '../http/core/session-of-path.js';
+import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
 
 export const continueSessionTurn = operation({
@@ -26,9 +27,16 @@ export const continueSessionTurn = operation({
       continues_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
     },
   },
-  errors: ['session_not_found', 'session_running', 'turn_not_continuable', 'too_many_running_turns'],
-  resource: sessionOfPath,
+  errors: [
+    'session_not_found',
+    'session_running',
+    'turn_not_continuable',
+    'too_many_running_turns',
+    'storage_limit_reached',
+  ],
+  resource: sessionStateOfPath,
   async handle({ deps, caller, resource: session, record, log }) {
+    checkStorage(session.stored, deps.config.maxStoragePerProject);
     const { turn, response } = await transaction(deps.db, async (tx) => {
       const turn = await continueTurn(tx, caller.projectId, session.id, deps.workflows.namespace);
       const response: unknown = JSON.parse(eventJson(turn.event));

@@ -1,3 +1,4 @@
+import { requireStorage } from '../../src/files/storage-limit.js';
 import {
   checkNewSession,
   createSession as insertNewSession,
@@ -33,10 +34,18 @@ export const createSession = operation<NewSessionBody>({
     schema: sessionSchema,
     example: newSessionExample,
   },
-  errors: ['insufficient_scope', 'unknown_model', 'mcp_server_not_found', 'unknown_mcp_tool', 'workspace_unavailable'],
+  errors: [
+    'insufficient_scope',
+    'unknown_model',
+    'mcp_server_not_found',
+    'unknown_mcp_tool',
+    'workspace_unavailable',
+    'storage_limit_reached',
+  ],
   check: ({ caller, body }) => checkNewSession(caller, body),
   async handle(call) {
     const { projectId } = call.caller;
+    await requireStorage(call.deps.db, projectId, call.deps.config.maxStoragePerProject);
     const checked = await resolveNewSession(call.deps, projectId, call.body);
     return answerInTransaction(call, async (tx) => presentSession(await insertNewSession(tx, projectId, checked)));
   },

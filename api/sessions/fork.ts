@@ -1,9 +1,9 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { requireStorage } from '../../src/files/storage-limit.js';
 import { validationError } from '../../src/platform/errors.js';
+import { MIB } from '../../src/platform/units.js';
 import { newMetadataSchema, requireForkModel } from '../../src/sessions/new-session.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
-import { forkSession as copySession, MAX_FORKED_EVENTS } from '../../src/turns/fork.js';
+import { forkSession as copySession, MAX_FORKED_BYTES, MAX_FORKED_EVENTS } from '../../src/turns/fork.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
@@ -37,7 +37,7 @@ const body = {
 export const forkSession = operation<FromSchema<typeof body>, Session>({
   id: 'forkSession',
   summary: 'Fork a session: copy its turns into a new one',
-  description: `To edit a message, ask again or try another model: fork before the turn, and send the message to the new session. The copy has the session’s configuration, its turns and what the model sees; no tool runs, and its cost begins at 0. At most ${MAX_FORKED_EVENTS} events.`,
+  description: `To edit a message, ask again or try another model: fork before the turn, and send the message to the new session. The copy has the session’s configuration, its turns and what the model sees; no tool runs, and its cost begins at 0. At most ${MAX_FORKED_EVENTS} events and ${MAX_FORKED_BYTES / MIB} MiB of rows.`,
   body,
   optionalBody: true,
   idempotent: true,
@@ -63,6 +63,7 @@ export const forkSession = operation<FromSchema<typeof body>, Session>({
     'unknown_model',
     'fork_too_large',
     'storage_limit_reached',
+    'too_many_requests',
   ],
   resource: sessionOfPath,
   check({ body: { before_turn_id, after_turn_id } }) {
@@ -74,12 +75,12 @@ export const forkSession = operation<FromSchema<typeof body>, Session>({
     const { deps, resource: session, body } = call;
     const model = body.model_id === undefined ? undefined : requireForkModel(deps.models, session, body.model_id);
     const point = { beforeTurnId: body.before_turn_id, afterTurnId: body.after_turn_id };
-    return answerInTransaction(call, async (tx) => {
-      const id = await copySession(tx, session, point, { model, metadata: body.metadata });
-      const fork = (await findSession(tx, session.project_id, id)) ?? sessionNotFound();
-      const adds = fork.workspace !== null && fork.workspace.size_bytes > 0;
-      if (adds) await requireStorage(tx, session.project_id, deps.config.maxStoragePerProject);
-      return presentSession(fork);
-    });
+    const fields = { model, metadata: body.metadata };
+    const fork = (): Promise<unknown> =>
+      answerInTransaction(call, async (tx) => {
+        const id = await copySession(tx, session, point, fields, deps.config.maxStoragePerProject);
+        return presentSession((await findSession(tx, session.project_id, id)) ?? sessionNotFound());
+      });
+    return deps.longWrites.within(session.project_id, call.ctx.res, fork);
   },
 });

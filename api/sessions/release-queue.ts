@@ -1,3 +1,4 @@
+import { checkStorage } from '../../src/files/storage-limit.js';
 import { findSession } from '../../src/sessions/store.js';
 import { launchTurn } from '../../src/turns/launch.js';
 import { releaseQueue } from '../../src/messages/release.js';
@@ -11,9 +12,10 @@ export const releaseSessionQueue = operation({
   description:
     'After a turn that did not complete, the waiting messages are held. This starts the first of them; the others follow as usual.',
   success: { status: 200, description: 'The session, also if its queue was not held.', schema: sessionSchema },
-  errors: ['session_not_found', 'too_many_running_turns'],
+  errors: ['session_not_found', 'too_many_running_turns', 'storage_limit_reached'],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource, log }) {
+    checkStorage(resource.stored, deps.config.maxStoragePerProject);
     const turn = await releaseQueue(deps.db, caller.projectId, resource.id, deps.workflows.namespace);
     if (turn !== null) launchTurn({ ...deps, log }, turn);
     return presentSessionTo(caller, (await findSession(deps.db, caller.projectId, resource.id)) ?? sessionNotFound());

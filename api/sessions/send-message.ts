@@ -5,6 +5,7 @@ import { acceptMessage, type Accepted } from '../../src/messages/accept.js';
 import { checkMessage, checkTokenMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
 import { JsonText } from '../../src/platform/json-text.js';
 import { launchTurn } from '../../src/turns/launch.js';
+import { checkStorage, type StoredBytes } from '../../src/files/storage-limit.js';
 import type { WaitingMessage } from '../../src/messages/queue.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
@@ -29,7 +30,7 @@ const body = {
 
 type Body = FromSchema<typeof body>;
 
-export const sendMessage = operation<Body, SessionState>({
+export const sendMessage = operation<Body, SessionState & { stored: StoredBytes }>({
   id: 'sendMessage',
   summary: 'Send a message: it starts a turn, or waits while one is open',
   description:
@@ -50,6 +51,7 @@ export const sendMessage = operation<Body, SessionState>({
     'session_running',
     'queue_full',
     'too_many_running_turns',
+    'storage_limit_reached',
   ],
   resource: sessionStateOfPath,
   async check({ deps, caller, body }) {
@@ -58,6 +60,7 @@ export const sendMessage = operation<Body, SessionState>({
   },
   async handle(call) {
     const { deps, caller, body, resource: session, log } = call;
+    checkStorage(session.stored, deps.config.maxStoragePerProject);
     // The budget decides whether another model needs a price.
     const ofBudget = body.model_id === undefined ? null : await sessionOfPath(call);
     const message = await resolveMessage(deps, caller.projectId, body, ofBudget, caller.token?.sessionId ?? null);

@@ -22,10 +22,13 @@ export const retryFailedWebhookDeliveries = operation({
       examples: [{ count: 17 }],
     },
   },
-  errors: ['webhook_not_found', 'webhook_disabled'],
+  errors: ['webhook_not_found', 'webhook_disabled', 'too_many_requests'],
   resource: webhookOfPath,
   async handle(call) {
     requireEnabled(call.resource);
-    return answerInTransaction(call, async (tx) => ({ count: await retryFailed(tx, call.resource.id) }));
+    const { id, project_id: projectId } = call.resource;
+    return call.deps.longWrites.within(projectId, call.ctx.res, () =>
+      answerInTransaction(call, async (tx) => ({ count: await retryFailed(tx, id) })),
+    );
   },
 });

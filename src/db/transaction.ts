@@ -204,3 +204,13 @@ export function isDatabaseAway(error: unknown): boolean {
     )
   );
 }
+
+/** SQLSTATEs of a lock timeout and a statement timeout. */
+const BUSY_STATES = new Set(['55P03', '57014']);
+
+/** True if Postgres answers, but not in time: it stopped a statement, or all connections of the pool stayed in use. */
+export function isDatabaseBusy(error: unknown): boolean {
+  const cause = (error as { driverError?: unknown } | undefined)?.driverError ?? error;
+  if (BUSY_STATES.has(sqlState(error) ?? '')) return true;
+  return cause instanceof Error && cause.message.startsWith('timeout exceeded when trying to connect');
+}

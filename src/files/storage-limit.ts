@@ -6,21 +6,33 @@ import { MIB } from '../platform/units.js';
 /** All uploads with tokens of one session together (docs/contract.md §16). */
 export const MAX_TOKEN_UPLOAD_BYTES = 256 * MIB;
 
+/** Bytes of a project's files, skills and workspaces, and of the rows of its sessions (src/sessions/row-bytes). */
+export interface StoredBytes {
+  bytes: number;
+  row_bytes: number;
+}
+
 /**
- * Checks the storage of a project: the sum of its files, skills and workspaces, and `more` bytes beyond it. In the transaction that
- * inserts a file or skill, after the insert, the check is exact: the insert locks the project's sum until the commit.
+ * Checks the storage of a project: the sum of its files, skills and workspaces and of the rows of its sessions, and `more` bytes beyond
+ * it. In the transaction that inserts a file or skill, after the insert, the check of files is exact: the insert locks the project's
+ * sum until the commit. The sum of rows is that of a few seconds ago.
  * @param maxBytes 0 for no limit
  * @throws ServiceError `storage_limit_reached`
  */
 export async function requireStorage(db: Db, projectId: string, maxBytes: number, more = 0): Promise<void> {
   if (maxBytes === 0) return;
-  const [row] = await db.query<{ bytes: number }[]>('SELECT bytes FROM project_storage WHERE project_id = $1', [
+  const [stored] = await db.query<StoredBytes[]>('SELECT bytes, row_bytes FROM project_storage WHERE project_id = $1', [
     projectId,
   ]);
-  if ((row?.bytes ?? 0) + more <= maxBytes) return;
+  checkStorage(stored ?? { bytes: 0, row_bytes: 0 }, maxBytes, more);
+}
+
+/** As `requireStorage`, of sums that were just read. */
+export function checkStorage({ bytes, row_bytes }: StoredBytes, maxBytes: number, more = 0): void {
+  if (maxBytes === 0 || bytes + row_bytes + more <= maxBytes) return;
   throw new ServiceError(
     'storage_limit_reached',
-    `The files, skills and workspaces of the project would take more than ${maxBytes} bytes, its limit. Delete some first.`,
+    `The project would take more than ${maxBytes} bytes, its limit. It has ${bytes} bytes of files, skills and workspaces, and ${row_bytes} bytes of sessions. Delete some first; those of a session are free within two hours.`,
     { max_bytes: maxBytes },
   );
 }

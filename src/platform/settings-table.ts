@@ -33,7 +33,7 @@ export const EVERY_PROCESS = {
   MCP_ALLOWED_HOSTS: { type: 'string', default: '',
     description: 'comma list of `host:port` exempt from https and public-address checks' },
   MAX_STORAGE_PER_PROJECT: { type: 'integer', default: 20 * 1024 ** 3, minimum: 0, shown: '21474836480, which is 20 GiB',
-    description: 'bytes that the files, skills and workspaces of a project may take; beyond it 413 `storage_limit_reached`. 0 is off' },
+    description: 'bytes that the files, skills, workspaces and rows of sessions of a project may take; beyond it 413 `storage_limit_reached`. 0 is off' },
   SANDBOX_PROVIDER: { ...text, default: 'off', enum: ['bubblewrap', 'kubernetes', 'off'], shown: '`off`; `npm start`: `bubblewrap` where it works',
     description: 'where the commands of agents run: `bubblewrap` ([operations/sandbox.md](operations/sandbox.md)), `kubernetes` ([operations/kubernetes-sandbox.md](operations/kubernetes-sandbox.md)) or `off`; the API and the workers have the same value' },
   USAGE_METADATA_DAYS: { type: 'integer', default: 90, minimum: 0, maximum: 36_500,

@@ -9,6 +9,7 @@ import { STALE_TURN, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
 import { STOP_AFTER_CANCEL_MS } from '../stream/deltas.js';
+import { addRowBytes, countOldSessions } from '../sessions/row-bytes.js';
 import { signalAnswers } from '../turns/signal-answers.js';
 import { endAuthorizedWaits } from '../answers/authorization-wait.js';
 
@@ -28,12 +29,14 @@ const INTERVALS_MS = {
   closed: 3000,
   schedules: 3000,
   authorizations: 1000,
+  sessions: 2000,
   partitions: 15_000,
 };
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, ends turns that are cancelled or whose workflow is
- * gone, reassigns the activities of crashed workers, creates and drops the partitions of deltas, and brings Temporal's schedules
+ * gone, reassigns the activities of crashed workers, creates and drops the partitions of deltas, adds up the bytes
+ * of rows, and brings Temporal's schedules
  * in line with the tables. Only the process that holds the lease does it. Returns a function that stops after the rounds under way.
  */
 export function startReconciler(
@@ -60,6 +63,10 @@ export function startReconciler(
     each(INTERVALS_MS.partitions, async () => {
       await createPartitions(deps.db);
       await dropOldPartitions(deps.db);
+    }),
+    each(INTERVALS_MS.sessions, async () => {
+      const hasMore = [await addRowBytes(deps.db), await countOldSessions(deps.db)];
+      return hasMore.includes(true) ? 0 : null;
     }),
     each(INTERVALS_MS.takeOver, () => takeOver(deps, leader)),
   ];

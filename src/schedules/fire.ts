@@ -19,7 +19,7 @@ export interface FireDeps {
   db: DataSource;
   log: Logger;
   models: ModelCatalogue;
-  config: Pick<Config, 'sandboxProvider'>;
+  config: Pick<Config, 'sandboxProvider' | 'maxStoragePerProject'>;
   notifier: Notifier;
   workflows: TurnWorkflows;
 }

@@ -40,6 +40,7 @@ export const SKIP_REASONS = [
   'session_running',
   'too_many_running_turns',
   'queue_full',
+  'storage_limit_reached',
   'not_found',
   'workspace_unavailable',
 ] as const;

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { savepoint } from '../db/transaction.js';
+import { requireStorage } from '../files/storage-limit.js';
 import { beginTurn, waitForTurn, type Accepted } from '../messages/accept.js';
 import { resolveMessage, type Message, type MessageBody } from '../messages/message.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
@@ -36,12 +37,13 @@ const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
   session_running: 'session_running',
   too_many_running_turns: 'too_many_running_turns',
   queue_full: 'queue_full',
+  storage_limit_reached: 'storage_limit_reached',
 };
 
 interface StartDeps {
   models: ModelCatalogue;
   namespace: string;
-  config: Pick<Config, 'sandboxProvider'>;
+  config: Pick<Config, 'sandboxProvider' | 'maxStoragePerProject'>;
 }
 
 /**
@@ -59,6 +61,7 @@ export async function startTurn(
   try {
     // A savepoint: a refused turn takes its new session with it.
     return await savepoint(tx, async () => {
+      await requireStorage(tx, schedule.project_id, deps.config.maxStoragePerProject);
       const session = await sessionOf(tx, deps, schedule.project_id, target);
       const resolved = await resolveMessage({ db: tx, models: deps.models }, schedule.project_id, body, session);
       const message = { ...resolved, schedule_id: schedule.id };

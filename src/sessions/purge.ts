@@ -56,17 +56,18 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
     await tx.query(`UPDATE webhook_deliveries SET metadata = '{}' WHERE id = ANY($1) AND metadata::text <> '{}'`, [
       deliveries,
     ]);
-    const [rows, sessions] = await tx.query<[{ id: string }[], number]>(
-      `DELETE FROM sessions WHERE id = ANY(ARRAY(
-         SELECT id FROM sessions WHERE deleted_at < statement_timestamp() - ${KEPT}
-           AND NOT EXISTS (SELECT FROM turns WHERE turns.session_id = sessions.id) LIMIT $1)) RETURNING id`,
+    const due = await tx.query<{ id: string }[]>(
+      `SELECT id FROM sessions WHERE deleted_at < statement_timestamp() - ${KEPT}
+         AND NOT EXISTS (SELECT FROM turns WHERE turns.session_id = sessions.id) LIMIT $1`,
       [limit],
     );
-    const ids = rows.map(({ id }) => id);
+    const ids = due.map(({ id }) => id);
+    // A trigger takes the bytes of a message from those of its session's project, which the session names.
     for (const table of ['compactions', 'session_states', 'waiting_messages']) {
       await tx.query(`DELETE FROM ${table} WHERE session_id = ANY($1)`, [ids]);
     }
     await deleteRecords(tx, ids);
+    const [, sessions] = await tx.query<[unknown[], number]>('DELETE FROM sessions WHERE id = ANY($1)', [ids]);
     return { turns, sessions };
   });
 }

@@ -6,7 +6,10 @@ import { runSql, sql } from '../db/sql.js';
 import { write, type Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
+import type { StoredBytes } from '../files/storage-limit.js';
 import { OPEN_ACTIONS, WAITING_SINCE, waitsForAnswer } from './required-actions.js';
+import { SESSION_ROW_BYTES } from './row-bytes.js';
+import type { Metadata } from './metadata.js';
 import { hasWorkspace } from './tools.js';
 
 interface SessionWorkspace {
@@ -96,11 +99,16 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
 /** The ids of a session and the state of its latest turn, without its contents, which may be megabytes. */
 export type SessionState = Pick<Session, 'id' | 'project_id' | 'last_turn_id' | 'turn_state'>;
 
-export async function findSessionState(db: Db, projectId: string, id: string): Promise<SessionState | null> {
-  const [state] = await runSql<SessionState>(
+/** Also what the storage of its project has. */
+type FoundState = SessionState & { stored: StoredBytes };
+
+export async function findSessionState(db: Db, projectId: string, id: string): Promise<FoundState | null> {
+  const [state] = await runSql<FoundState>(
     db,
-    sql`SELECT s.id, s.project_id, s.last_turn_id, t.state AS turn_state
+    sql`SELECT s.id, s.project_id, s.last_turn_id, t.state AS turn_state,
+          json_build_object('bytes', coalesce(p.bytes, 0), 'row_bytes', coalesce(p.row_bytes, 0)) AS stored
         FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
+          LEFT JOIN project_storage p ON p.project_id = s.project_id
         WHERE s.project_id = ${projectId} AND s.id = ${id} AND s.deleted_at IS NULL`,
   );
   return state ?? null;
@@ -201,12 +209,23 @@ function insertWorkspace(
   return { version: 0, size_bytes: 0, file_count: 0, updated_at: null, began: null };
 }
 
-/** Adds a new session to the lists by status and by activity. @param state in which its last turn ended; `idle` without one */
-export async function insertSessionState(tx: EntityManager, id: string, state: TurnState | 'idle'): Promise<void> {
+/**
+ * Adds a new session to the lists by status and by activity, and to the bytes of its project.
+ * @param state in which its last turn ended; `idle` without one
+ * @param turnBytes of its turns
+ */
+export async function insertSessionState(
+  tx: EntityManager,
+  id: string,
+  state: TurnState | 'idle',
+  turnBytes = 0,
+): Promise<void> {
   await runSql(
     tx,
-    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at)
-        SELECT id, project_id, ${state}, created_at, metadata_updated_at FROM sessions WHERE id = ${id}`,
+    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, row_bytes)
+        SELECT id, project_id, ${state}, created_at, metadata_updated_at,
+          ${SESSION_ROW_BYTES} + ${turnBytes}::bigint
+        FROM sessions WHERE id = ${id}`,
   );
 }
 
@@ -223,9 +242,12 @@ export async function updateFields(
     .where('id = :id', { id: session.id })
     .returning('metadata_updated_at AS updated_at')
     .execute();
+  const bytesOf = (metadata: Metadata): number => Buffer.byteLength(JSON.stringify(metadata));
+  const moreBytes = bytesOf(fields.metadata ?? session.metadata) - bytesOf(session.metadata);
   await runSql(
     tx,
-    sql`UPDATE session_states SET active_at = greatest(active_at, metadata_updated_at)
+    sql`UPDATE session_states SET active_at = greatest(active_at, metadata_updated_at),
+          row_bytes = row_bytes + ${moreBytes}::bigint
         FROM sessions WHERE sessions.id = ${session.id} AND session_id = sessions.id`,
   );
   return { ...session, ...fields, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };

@@ -2,15 +2,25 @@ import type { EntityManager } from 'typeorm';
 import type { SessionTool } from '../db/entities/sessions.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
 import { runSql, sql } from '../db/sql.js';
+import { requireStorage } from '../files/storage-limit.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
+import { MIB } from '../platform/units.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { insertSessionState } from '../sessions/store.js';
 import { hasWorkspace } from '../sessions/tools.js';
 import { sessionGone } from './open.js';
 
-/** Stored events that one fork may copy: they are one transaction. */
+/** Stored events that one fork may copy. */
 export const MAX_FORKED_EVENTS = 20_000;
+/** Bytes of rows that one fork may copy, as they count in the storage of a project. */
+export const MAX_FORKED_BYTES = 128 * MIB;
+
+/**
+ * A statement of a fork copies at most so much (beyond one row), so that it ends in time on a busy database: some 50 ms on an idle one.
+ * All of a fork are one transaction.
+ */
+const PORTION = { rows: 1000, bytes: 4 * MIB };
 
 /** Which turns are copied: those before a turn, those up to an ended one, or, without either, all that ended. */
 export interface ForkPoint {
@@ -32,27 +42,40 @@ interface CopiedTurn {
   /** Number of its stored events. */
   position: number;
   ended_at: string;
+  continues_turn_id: string | null;
+  /** The id of the copy. */
+  newId: string;
+}
+
+/** A turn of a copy, and what it continues there. */
+interface NewIds {
+  id: string;
+  continues: string | null;
 }
 
 /**
  * Copies a session and its turns under new ids, and returns the id of the copy. An ended turn never changes, so the session is
  * not locked. What the copied model calls cost stays with the session: the turns of a copy cost nothing.
- * @throws ServiceError `session_not_found`, `turn_not_found`, `session_running`, `fork_too_large`
+ * @param maxStorageBytes of the project; 0 for no limit
+ * @throws ServiceError `session_not_found`, `turn_not_found`, `session_running`, `fork_too_large`, `storage_limit_reached`
  */
 export async function forkSession(
   tx: EntityManager,
   session: { id: string; project_id: string },
   point: ForkPoint,
   fields: ForkFields,
+  maxStorageBytes: number,
 ): Promise<string> {
   const turns = await turnsToCopy(tx, session.id, point);
+  const bytes = await bytesToCopy(tx, session.id, turns);
+  await requireStorage(tx, session.project_id, maxStorageBytes, bytes);
   const to = newId('session');
-  const newIds = turns.map(() => newId('turn'));
-  const tools = await copySession(tx, session, to, fields, { turns, newIds });
-  if (turns.length > 0) await copyTurns(tx, session.id, to, turns, newIds);
+  const tools = await copySession(tx, session, to, fields, turns.at(-1), bytes);
+  if (turns.length > 0) await copyTurns(tx, session.id, to, turns);
   const isCopied = await copyWorkspace(tx, session.id, to, turns.at(-1)?.number ?? 0);
   // It was deleted meanwhile.
   if (!isCopied && hasWorkspace(tools)) sessionGone(session.id);
+  if (isCopied) await requireStorage(tx, session.project_id, maxStorageBytes, bytes);
   return to;
 }
 
@@ -60,16 +83,29 @@ async function turnsToCopy(tx: EntityManager, sessionId: string, point: ForkPoin
   const last = await lastTurnToCopy(tx, sessionId, point);
   const turns = await runSql<CopiedTurn>(
     tx,
-    sql`SELECT id, number, state, position, ended_at FROM turns
+    sql`SELECT id, number, state, position, ended_at, continues_turn_id FROM turns
         WHERE session_id = ${sessionId} AND number <= ${last} AND ended_at IS NOT NULL
         ORDER BY number LIMIT ${MAX_FORKED_EVENTS + 1}`,
   );
   const events = turns.reduce((sum, { position }) => sum + position, 0);
-  if (events <= MAX_FORKED_EVENTS) return turns;
-  throw new ServiceError(
+  if (events > MAX_FORKED_EVENTS) throw tooLarge(`${MAX_FORKED_EVENTS} events`);
+  return turns.map((turn) => ({ ...turn, newId: newId('turn') }));
+}
+
+async function bytesToCopy(tx: EntityManager, sessionId: string, turns: CopiedTurn[]): Promise<number> {
+  const [row] = await runSql<{ bytes: number }>(
+    tx,
+    sql`SELECT row_bytes_of_turns(${sessionId}, 1, ${turns.at(-1)?.number ?? 0}) AS bytes`,
+  );
+  if (row!.bytes > MAX_FORKED_BYTES) throw tooLarge(`${MAX_FORKED_BYTES} bytes`);
+  return row!.bytes;
+}
+
+function tooLarge(limit: string): ServiceError {
+  return new ServiceError(
     'fork_too_large',
-    `A fork copies at most ${MAX_FORKED_EVENTS} events. Fork before an earlier turn, or begin a new session.`,
-    { max_events: MAX_FORKED_EVENTS },
+    `A fork copies at most ${limit}. Fork before an earlier turn, or begin a new session.`,
+    { max_events: MAX_FORKED_EVENTS, max_bytes: MAX_FORKED_BYTES },
   );
 }
 
@@ -118,9 +154,9 @@ async function copySession(
   session: { id: string; project_id: string },
   to: string,
   { model, metadata }: ForkFields,
-  { turns, newIds }: { turns: CopiedTurn[]; newIds: string[] },
+  last: CopiedTurn | undefined,
+  turnBytes: number,
 ): Promise<SessionTool[]> {
-  const last = turns.at(-1);
   const [row] = await runSql<{ tools: SessionTool[] }>(
     tx,
     sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
@@ -129,70 +165,94 @@ async function copySession(
         SELECT ${to}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
           coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), tools, model_tools,
           CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget,
-          end_user, ${last?.number ?? 0}::integer, ${newIds.at(-1)}::text,
+          end_user, ${last?.number ?? 0}::integer, ${last?.newId}::text,
           CASE WHEN ${last !== undefined} THEN preview END, id, ${last?.id}::text, statement_timestamp(),
           statement_timestamp()
         FROM sessions WHERE id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
         RETURNING tools`,
   );
   if (row === undefined) sessionGone(session.id);
-  await insertSessionState(tx, to, last?.state ?? 'idle');
+  await insertSessionState(tx, to, last?.state ?? 'idle', turnBytes);
   return row.tools;
 }
 
-/** The rows of turns, by table: the columns besides turn_id, all of them copied as they are. */
-const ROWS_OF_TURNS = {
-  turn_servers: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user',
-  model_attempts:
-    'step, position, attempt, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error, first_token_ms',
-  model_steps: 'step, message_id, model_id, content, stop_reason, created_at',
-  tool_calls:
-    'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
-} as const;
+/**
+ * The rows of turns, by table. `columns` are copied as they are. `place`, the place of a row `r` in its turn, and `bytes` are what
+ * portions are made by.
+ */
+const ROWS_OF_TURNS = [
+  {
+    table: 'turn_servers',
+    columns: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user',
+    place: 'r.index',
+    bytes: 'coalesce(pg_column_size(r.offered_tools), 0)',
+  },
+  {
+    table: 'model_attempts',
+    columns:
+      'step, position, attempt, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error, first_token_ms',
+    place: 'r.step',
+    bytes: '0',
+  },
+  {
+    table: 'model_steps',
+    columns: 'step, message_id, model_id, content, stop_reason, created_at',
+    place: 'r.step',
+    bytes: 'pg_column_size(r.content)',
+  },
+  {
+    table: 'tool_calls',
+    columns:
+      'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
+    place: '(r.step * 1000000::bigint + r.index)',
+    bytes: 'pg_column_size(r.input) + coalesce(pg_column_size(r.content), 0)',
+  },
+  {
+    table: 'required_actions',
+    columns:
+      'step, index, tool_use_id, kind, needed_cost, state, asked_at, expires_at, answer_position, answered_at, taken_at, closed_at',
+    place: 'r.step',
+    bytes: '0',
+    namesSession: true,
+  },
+  {
+    table: 'authorization_waits',
+    columns:
+      'step, index, n, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at, answer_position, closed_at, taken_at',
+    place: 'r.step',
+    bytes: '0',
+    namesSession: true,
+  },
+];
 
-/** As `ROWS_OF_TURNS`, for rows that also name their session. */
-const ROWS_WITH_SESSION = {
-  required_actions:
-    'step, index, tool_use_id, kind, needed_cost, state, asked_at, expires_at, answer_position, answered_at, taken_at, closed_at',
-  authorization_waits:
-    'step, index, n, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at, answer_position, closed_at, taken_at',
-} as const;
-
-async function copyTurns(
-  tx: EntityManager,
-  from: string,
-  to: string,
-  turns: CopiedTurn[],
-  newIds: string[],
-): Promise<void> {
-  const oldIds = turns.map(({ id }) => id);
-  const last = turns.at(-1)!;
-  await runSql(
-    tx,
-    sql`WITH copied AS (SELECT * FROM unnest(${oldIds}::text[], ${newIds}::text[]) AS copied (old, new))
-        INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
-          fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
-          transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency,
-          is_summed_up, copied_from)
-        SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, s.model_id),
-          t.thinking_enabled, t.fallback_model_id, continued.new, message_number, from_queue,
-          end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
-          connect_ms, first_token_at, model_calls, fork.currency, is_summed_up, coalesce(copied_from, t.id)
-        FROM copied JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id
-          JOIN sessions fork ON fork.id = ${to}
-          LEFT JOIN copied continued ON continued.old = t.continues_turn_id`,
+async function copyTurns(tx: EntityManager, from: string, to: string, turns: CopiedTurn[]): Promise<void> {
+  const newIdOf = new Map(turns.map(({ id, newId }) => [id, newId]));
+  const newIds = new Map<number, NewIds>(
+    turns.map(({ number, newId: id, continues_turn_id: continued }) => [
+      number,
+      { id, continues: (continued !== null && newIdOf.get(continued)) || null },
+    ]),
   );
-  const copyRows = (table: string, columns: string, newColumns: string, ...newValues: string[]): Promise<unknown> =>
-    tx.query(
-      `INSERT INTO ${table} (${newColumns}, ${columns})
-       SELECT copied.new${newValues.map((_, index) => `, $${index + 3}`).join('')}, ${columns.replaceAll(/\w+/g, 'r.$&')}
-       FROM unnest($1::text[], $2::text[]) AS copied (old, new) JOIN ${table} r ON r.turn_id = copied.old`,
-      [oldIds, newIds, ...newValues],
+  for (const some of portionsOf(turns.map((turn) => ({ ...turn, rows: 1, bytes: 0 })))) {
+    const ids = some.map(({ number }) => newIds.get(number)!);
+    await runSql(
+      tx,
+      sql`INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
+            fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
+            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency,
+            is_summed_up, copied_from)
+          SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, s.model_id),
+            t.thinking_enabled, t.fallback_model_id, copied.continued, message_number, from_queue,
+            end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
+            connect_ms, first_token_at, model_calls, fork.currency, is_summed_up, coalesce(copied_from, t.id)
+          FROM unnest(${some.map(({ id }) => id)}::text[], ${ids.map(({ id }) => id)}::text[],
+              ${ids.map(({ continues }) => continues)}::text[]) AS copied (old, new, continued)
+            JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id JOIN sessions fork ON fork.id = ${to}`,
     );
-  for (const [table, columns] of Object.entries(ROWS_OF_TURNS)) await copyRows(table, columns, 'turn_id');
-  for (const [table, columns] of Object.entries(ROWS_WITH_SESSION))
-    await copyRows(table, columns, 'turn_id, session_id', to);
-  await copyEvents(tx, from, to, turns, newIds);
+  }
+  for (const rows of ROWS_OF_TURNS) await copyRows(tx, from, to, turns, rows);
+  await copyEvents(tx, from, to, turns.at(-1)!.number, newIds);
+  const last = turns.at(-1)!;
   // Those that the copied turns made: a later turn's summary is not yet there.
   await runSql(
     tx,
@@ -202,29 +262,82 @@ async function copyTurns(
   );
 }
 
-/** The stored events, whose positions in their turn have no gap. */
-async function copyEvents(
+/** Rows of the turn `number` at a place in it. */
+interface Place {
+  number: number;
+  place: number;
+  rows: number;
+  bytes: number;
+}
+
+async function copyRows(
   tx: EntityManager,
   from: string,
   to: string,
   turns: CopiedTurn[],
-  newTurnIds: string[],
+  { table, columns, place, bytes, namesSession = false }: (typeof ROWS_OF_TURNS)[number],
 ): Promise<void> {
-  const count = turns.reduce((sum, { position }) => sum + position, 0);
-  const ids = Array.from({ length: count }, () => newId('event'));
-  await runSql(
-    tx,
-    sql`WITH old AS (
-          SELECT row_number() OVER (ORDER BY turn_number, position) AS n, turn_id, turn_number, position, type, data, created_at
-          FROM events WHERE session_id = ${from} AND turn_number <= ${turns.at(-1)!.number}),
-        copied AS (
-          SELECT * FROM unnest(${turns.map(({ id }) => id)}::text[], ${newTurnIds}::text[]) AS copied (old, new))
-        INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
-        SELECT new_ids.id, ${to}, copied.new, turn_number, position, type,
-          CASE WHEN type = 'turn.continued' THEN json_build_object('continues_turn_id', (
-            SELECT continued.new FROM copied continued WHERE continued.old = data->>'continues_turn_id')) ELSE data END,
-          created_at
-        FROM old JOIN copied ON copied.old = old.turn_id
-          JOIN unnest(${ids}::text[]) WITH ORDINALITY AS new_ids (id, n) ON new_ids.n = old.n`,
+  const places = await tx.query<Place[]>(
+    `SELECT t.number, ${place} AS place, count(*)::integer AS rows, sum(${bytes})::bigint AS bytes
+     FROM turns t JOIN ${table} r ON r.turn_id = t.id WHERE t.session_id = $1 AND t.number <= $2 GROUP BY 1, 2 ORDER BY 1, 2`,
+    [from, turns.at(-1)!.number],
   );
+  for (const portion of portionsOf(places)) {
+    const [first, last] = [portion[0]!, portion.at(-1)!];
+    const some = turns.filter(({ number }) => number >= first.number && number <= last.number);
+    await tx.query(
+      `INSERT INTO ${table} (turn_id${namesSession ? ', session_id' : ''}, ${columns})
+       SELECT copied.new${namesSession ? ', $8' : ''}, ${columns.replaceAll(/\w+/g, 'r.$&')}
+       FROM unnest($1::text[], $2::text[], $3::integer[]) AS copied (old, new, number) JOIN ${table} r ON r.turn_id = copied.old
+       WHERE (copied.number, ${place}) >= ($4::integer, $5::bigint) AND (copied.number, ${place}) <= ($6::integer, $7::bigint)`,
+      [
+        ...[some.map(({ id }) => id), some.map(({ newId }) => newId), some.map(({ number }) => number)],
+        ...[first.number, first.place, last.number, last.place, ...(namesSession ? [to] : [])],
+      ],
+    );
+  }
+}
+
+async function copyEvents(
+  tx: EntityManager,
+  from: string,
+  to: string,
+  lastNumber: number,
+  newIds: ReadonlyMap<number, NewIds>,
+): Promise<void> {
+  const events = await runSql<Place>(
+    tx,
+    sql`SELECT turn_number AS number, position AS place, 1 AS rows, page_bytes AS bytes FROM events
+        WHERE session_id = ${from} AND turn_number <= ${lastNumber} ORDER BY turn_number, position`,
+  );
+  for (const some of portionsOf(events)) {
+    const turns = some.map(({ number }) => newIds.get(number)!);
+    await runSql(
+      tx,
+      sql`INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
+          SELECT copied.id, ${to}, copied.turn_id, e.turn_number, e.position, type,
+            CASE WHEN type = 'turn.continued' THEN json_build_object('continues_turn_id', copied.continued) ELSE data END,
+            created_at
+          FROM unnest(${some.map(() => newId('event'))}::text[], ${turns.map(({ id }) => id)}::text[],
+              ${turns.map(({ continues }) => continues)}::text[], ${some.map(({ number }) => number)}::integer[],
+              ${some.map(({ place }) => place)}::integer[]) AS copied (id, turn_id, continued, turn_number, position)
+            JOIN events e ON e.session_id = ${from} AND e.turn_number = copied.turn_number AND e.position = copied.position`,
+    );
+  }
+}
+
+/** Cuts a list into pieces, in its order. A piece has more rows or bytes than a portion only if it is one item. */
+function portionsOf<Item extends { rows: number; bytes: number }>(items: readonly Item[]): Item[][] {
+  const portions: Item[][] = [];
+  let [rows, bytes] = [Infinity, 0];
+  for (const item of items) {
+    rows += item.rows;
+    bytes += item.bytes;
+    if (rows > PORTION.rows || bytes > PORTION.bytes) {
+      portions.push([]);
+      [rows, bytes] = [item.rows, item.bytes];
+    }
+    portions.at(-1)!.push(item);
+  }
+  return portions;
 }

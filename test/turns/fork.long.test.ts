@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_FORKED_EVENTS } from '../../src/turns/fork.js';
+import { MAX_FORKED_BYTES, MAX_FORKED_EVENTS } from '../../src/turns/fork.js';
 import { cleanStorage } from '../../src/files/maintenance.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
@@ -333,7 +333,7 @@ describe('a fork of a session', function () {
     await kinds.plain!(original, 'One more');
     const { status, body } = await fork(original);
     expect([status, body.error.type]).to.deep.equal([422, 'fork_too_large']);
-    expect(body.error.details).to.deep.equal({ max_events: MAX_FORKED_EVENTS });
+    expect(body.error.details).to.deep.equal({ max_events: MAX_FORKED_EVENTS, max_bytes: MAX_FORKED_BYTES });
   });
 });
 

@@ -4,13 +4,18 @@ import { text, toolUse } from '../support/scripted-model.js';
 import { upload } from '../support/upload.js';
 import { useTurnService } from '../support/use.js';
 
-const MAX_BYTES = 1000;
+const MAX_BYTES = 10 ** 6;
 
 describe('a turn that delivers a file beyond the storage of its project', () => {
-  const service = useTurnService({ config: { maxStoragePerProject: MAX_BYTES } });
+  const service = useTurnService({
+    config: { maxStoragePerProject: MAX_BYTES },
+    model: { max_output_tokens: 50_000, context_window: 500_000 },
+  });
   before(async () => {
-    service.model.on(/Deliver/, ({ step }) =>
-      step === 0 ? toolUse('deliver_file', { filename: 'a.txt', content: 'x'.repeat(100) }) : text('Done.'),
+    service.model.on(/Deliver/, ({ step, userText }) =>
+      step === 0
+        ? toolUse('deliver_file', { filename: 'a.txt', content: 'x'.repeat(userText.includes('large') ? 60_000 : 100) })
+        : text('Done.'),
     );
   });
 
@@ -25,30 +30,31 @@ describe('a turn that delivers a file beyond the storage of its project', () => 
 
   it('a turn that delivers a file beyond the storage of its project goes on with an error result, and so with room that another upload took meanwhile', async () => {
     const session = await service.session();
-    await upload(service, 'first.bin', Buffer.alloc(800));
+    await upload(service, 'first.bin', Buffer.alloc(800_000));
     await service.send(session, 'Deliver it');
     expect(await delivery(session)).to.deep.include({ files: 1, isError: false });
 
+    const second = await service.session();
+    await upload(service, 'second.bin', Buffer.alloc(140_000));
+    await service.send(second, 'Deliver a large one');
+    const refused = await delivery(second);
+    expect(refused).to.deep.include({ files: 0, isError: true });
+    expect(refused.content).to.contain('1000000 bytes, its limit').and.contain('Nothing was delivered.');
+
     // The delivery finds room, stores its object and waits for the sum, which has no room left when it is free.
-    const other = await service.session();
+    const third = await service.session();
     const takeRest = service.db.createQueryRunner();
     await takeRest.startTransaction();
     await takeRest.query(`UPDATE project_storage SET bytes = $1`, [MAX_BYTES]);
-    await service.send(other, 'Deliver it');
+    await service.send(third, 'Deliver it');
     await eventually('the delivery waits', async () => {
       const waiting: unknown[] = await service.db.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'worker'`,
       );
       return waiting.length > 0;
     });
     await takeRest.commitTransaction();
     await takeRest.release();
-    const refused = await delivery(other);
-    expect(refused).to.deep.include({ files: 0, isError: true });
-    expect(refused.content).to.contain('1000 bytes, its limit').and.contain('Nothing was delivered.');
-
-    const third = await service.session();
-    await service.send(third, 'Deliver it');
     expect(await delivery(third)).to.deep.include({ files: 0, isError: true });
     const { body } = await service.api('GET', '/v1/files?origin=OUTPUT');
     expect(body.items).to.have.length(1);

@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa';
-import { isDatabaseAway } from '../../../src/db/transaction.js';
+import { isDatabaseAway, isDatabaseBusy } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { exactText } from '../../../src/platform/exact-json.js';
 import { requestsRefused } from '../../../src/platform/metrics.js';
@@ -70,8 +70,10 @@ function serviceErrorOf(thrown: unknown, log: Logger): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   if (isDatabaseAway(thrown)) {
     log.warn({ err: thrown }, 'Postgres is away');
-    const message = 'The service cannot reach its database. Try again.';
-    return new ServiceError('service_unavailable', message, undefined, {}, 'database_away');
+    const [message, reason] = isDatabaseBusy(thrown)
+      ? ['The database is busy: the request took too long. Try again.', 'database_busy']
+      : ['The service cannot reach its database. Try again.', 'database_away'];
+    return new ServiceError('service_unavailable', message, undefined, {}, reason);
   }
   log.error({ err: thrown }, 'unexpected error');
   return new ServiceError(

@@ -51,7 +51,10 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   tools_changed: list('tools', 'Names of tools.'),
   too_many_running_turns: objectSchema({ max_running_turns: described(count, 'The limit of the project.') }),
   file_too_large: maxBytes,
-  fork_too_large: objectSchema({ max_events: described(count, 'The stored events that one fork may copy.') }),
+  fork_too_large: objectSchema({
+    max_events: described(count, 'The stored events that one fork may copy.'),
+    max_bytes: maxBytes.properties.max_bytes,
+  }),
   content_too_large: maxBytes,
   skill_bundle_too_large: maxBytes,
   storage_limit_reached: maxBytes,

@@ -12,6 +12,7 @@ const REASONS: Record<NonNullable<ScheduleRun['reason']>, string> = {
   session_running: 'The session had an open turn',
   too_many_running_turns: 'The project was at its limit of turns',
   queue_full: 'Too many messages waited in the session',
+  storage_limit_reached: 'The project has no storage left',
   not_found: 'A file, skill, server or model is gone',
 };
 

@@ -20,6 +20,7 @@ import { LeftOutTools1800000000018 } from './18-left-out-tools.js';
 import { AnswersOfResources1800000000019 } from './19-answers-of-resources.js';
 import { ManifestStorage1800000000018 } from './18-manifest-storage.js';
 import { FilesOfEvents1800000000019 } from './19-files-of-events.js';
+import { RowBytes1800000000018 } from './18-row-bytes.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -49,6 +50,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [AnswersOfResources1800000000019, '622210655650bfe5c936ff53c75224eb9ecbddb42d9d0f9eca4a4398f4f84915'],
   [ManifestStorage1800000000018, 'a94662cef9ae95723225e91b3761eb48f86e38234bb62c368bbdbcb241fe5c6d'],
   [FilesOfEvents1800000000019, 'e90833bd7a561544df2d0264b58c6df6fabc673d9f5811524b613d523a3864b2'],
+  [RowBytes1800000000018, 'b54d6ca155cc951eb4bf9f466f300d5b1dd7d83273c0b535446ff0569650dffb'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

@@ -220,10 +220,10 @@ describe('the workspace of a fork', () => {
 });
 
 describe('the workspace of a fork in a project whose storage is full', () => {
-  const service = useService({ config: { maxStoragePerProject: 500 } });
+  const service = useService({ config: { maxStoragePerProject: 100_000 } });
 
   it('the workspace of a fork in a project whose storage is full is refused with the limit, and nothing of the fork is there', async () => {
-    const original = await sessionWithTree(service, { '/workspace/a': 'twelve bytes' });
+    const original = await sessionWithTree(service, { '/workspace/a': 'x'.repeat(40_000) });
     const count = async (): Promise<number> => (await service.api('GET', '/v1/sessions')).body.items.length as number;
     const fork = () => service.api('POST', `/v1/sessions/${original}/fork`);
     expect((await fork()).status).to.equal(201);
@@ -232,7 +232,7 @@ describe('the workspace of a fork in a project whose storage is full', () => {
     expect([status, body.error.type, body.error.details]).to.deep.equal([
       413,
       'storage_limit_reached',
-      { max_bytes: 500 },
+      { max_bytes: 100_000 },
     ]);
     expect(await count()).to.equal(before);
     const { body: empty } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
