@@ -48,7 +48,8 @@ export const filterSchema = {
       type: 'string',
       minLength: 1,
       maxLength: MAX_SEARCH_LENGTH,
-      description: 'Only sessions whose `preview` has this text as a part. Case does not matter.',
+      description:
+        'Only sessions whose `preview` has this text as a part. Case does not matter. A page looks at 10,000 sessions: it may have few items or none, and `next_cursor` goes on.',
     },
     order: described(
       {

@@ -8,6 +8,8 @@ export const MAX_PAGE_BYTES = 4 * MIB;
 export interface PageRows<Row> {
   rows: Row[];
   hasMore: boolean;
+  /** The key of the place at which a search stopped that looks at some rows for each page; absent if it looked at all of them. */
+  searchedTo?: string[] | undefined;
 }
 
 /** A page request: the limit, and the position to start after (null: from the start). */
@@ -65,7 +67,7 @@ function parseCursor(cursor: string): string[] | null {
  */
 export function pageOf<Row>(
   list: string,
-  { rows, hasMore }: PageRows<Row>,
+  { rows, hasMore, searchedTo }: PageRows<Row>,
   keyOf: (row: Row) => string[],
   present: (row: Row) => object,
 ): JsonText {
@@ -79,6 +81,7 @@ export function pageOf<Row>(
   }
   const last = rows[items.length - 1];
   const isCut = hasMore || items.length < rows.length;
-  const meta = { next_cursor: isCut && last !== undefined ? encodeCursor(list, keyOf(last)) : null };
+  const next = isCut && last !== undefined ? keyOf(last) : searchedTo;
+  const meta = { next_cursor: next === undefined ? null : encodeCursor(list, next) };
   return new JsonText(`{"items":[${items.join(',')}],"meta":${JSON.stringify(meta)}}`);
 }

@@ -222,8 +222,8 @@ export async function insertSessionState(
 ): Promise<void> {
   await runSql(
     tx,
-    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, row_bytes)
-        SELECT id, project_id, ${state}, created_at, metadata_updated_at,
+    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes)
+        SELECT id, project_id, ${state}, created_at, metadata_updated_at, preview_folded,
           ${SESSION_ROW_BYTES} + ${turnBytes}::bigint
         FROM sessions WHERE id = ${id}`,
   );

@@ -160,13 +160,13 @@ async function copySession(
   const [row] = await runSql<{ tools: SessionTool[] }>(
     tx,
     sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
-          model_tools, currency, fallback_model_ids, budget, end_user, turn_count, last_turn_id, preview,
+          model_tools, currency, fallback_model_ids, budget, end_user, turn_count, last_turn_id, preview, preview_folded,
           forked_from_session_id, forked_from_turn_id, created_at, metadata_updated_at)
         SELECT ${to}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
           coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), tools, model_tools,
           CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget,
           end_user, ${last?.number ?? 0}::integer, ${last?.newId}::text,
-          CASE WHEN ${last !== undefined} THEN preview END, id, ${last?.id}::text, statement_timestamp(),
+          CASE WHEN ${last !== undefined} THEN preview END, CASE WHEN ${last !== undefined} THEN preview_folded END, id, ${last?.id}::text, statement_timestamp(),
           statement_timestamp()
         FROM sessions WHERE id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
         RETURNING tools`,

@@ -4,6 +4,7 @@ import { isOpen, type TurnState } from '../db/turn-states.js';
 import { sqlState, write, writeLast, type Db } from '../db/transaction.js';
 import { insertEvents, type EventRow } from '../events/store.js';
 import { exactText } from '../platform/exact-json.js';
+import { foldCase } from '../platform/fold-case.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
@@ -80,7 +81,8 @@ const INSERT_TURN = `
 const INSERT_OPEN_TURN = 'INSERT INTO open_turns (turn_id, session_id, project_id, namespace) VALUES ($1, $2, $3, $4)';
 const COUNT_TURN = `
   UPDATE sessions SET turn_count = $2, last_turn_id = $3,
-    preview = CASE WHEN $2::integer = 1 THEN $4::text ELSE preview END
+    preview = CASE WHEN $2::integer = 1 THEN $4::text ELSE preview END,
+    preview_folded = CASE WHEN $2::integer = 1 THEN $5::text ELSE preview_folded END
   WHERE id = $1`;
 
 /**
@@ -103,7 +105,8 @@ export function openTurn(
     ...[session.cost_before, session.was_unpriced, session.currency, now],
   ]);
   write(tx, INSERT_OPEN_TURN, [turn.id, sessionId, projectId, namespace]);
-  write(tx, COUNT_TURN, [sessionId, number, turn.id, preview]);
+  const folded = number === 1 && preview !== null ? foldCase(preview) : null;
+  write(tx, COUNT_TURN, [sessionId, number, turn.id, preview, folded]);
   insertEvents(tx, { id: turn.id, session_id: sessionId, number }, [event]);
   return {
     ...{ id: turn.id, sessionId, projectId, number, event, runningMs: 0, trace: turn.trace, hasWaiting },

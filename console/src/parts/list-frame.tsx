@@ -21,7 +21,7 @@ export function ListFrame<Item>({ list, label, empty, row }: Props<Item>) {
         </button>
       )}
       {items === null && error === null && <p class="hint">Loading …</p>}
-      {items?.length === 0 && empty}
+      {items?.length === 0 && (hasMore ? <p class="hint">Nothing found among the newest.</p> : empty)}
       {items !== null && items.length > 0 && (
         <ul class="rows" aria-label={label}>
           {items.map(row)}

@@ -21,6 +21,7 @@ import { AnswersOfResources1800000000019 } from './19-answers-of-resources.js';
 import { ManifestStorage1800000000018 } from './18-manifest-storage.js';
 import { FilesOfEvents1800000000019 } from './19-files-of-events.js';
 import { RowBytes1800000000018 } from './18-row-bytes.js';
+import { FoldedPreviews1800000000019 } from './19-folded-previews.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -51,6 +52,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [ManifestStorage1800000000018, 'a94662cef9ae95723225e91b3761eb48f86e38234bb62c368bbdbcb241fe5c6d'],
   [FilesOfEvents1800000000019, 'e90833bd7a561544df2d0264b58c6df6fabc673d9f5811524b613d523a3864b2'],
   [RowBytes1800000000018, 'b54d6ca155cc951eb4bf9f466f300d5b1dd7d83273c0b535446ff0569650dffb'],
+  [FoldedPreviews1800000000019, 'fada3281b570fad09f6860e0e1255fac7dceb0d1f63843fa2475b70496d71f03'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

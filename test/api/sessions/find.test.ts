@@ -249,6 +249,36 @@ describe('finding sessions', () => {
       expect(await search('yz')).to.deep.equal([]);
     });
 
+    it('a text finds sessions in any case, in every script, and however its accents are encoded', async () => {
+      for (const [name, content] of [
+        ['german', 'Die Größe der STRASSE'],
+        ['turkish', 'Uçuş İSTANBUL’a mı?'],
+        ['greek', 'Ο ΔΡΌΜΟΣ ΜΟΥ'],
+        ['cyrillic', 'Где мой ЗАКАЗ?'],
+        ['accents', 'Un cafe\u0301 s’il vous plaît'],
+      ] as const) {
+        const { body } = await service.api('POST', '/v1/sessions', {
+          model_id: 'test-model',
+          metadata: { by: 'text' },
+        });
+        made[name] = body.id;
+        await service.api('POST', `/v1/sessions/${body.id}/messages`, { content });
+      }
+      for (const [name, ...texts] of [
+        ['german', 'größe', 'GRÖSSE', 'GRÖẞE', 'gro\u0308ße', 'straße', 'Straẞe'],
+        ['turkish', 'istanbul', 'İstanbul', 'ISTANBUL', 'ıstanbul', 'MI?', 'UÇUŞ', 'uc\u0327us\u0327'],
+        ['greek', 'δρόμος', 'ΔΡΌΜΟΣ', 'δρόμοσ μου'],
+        ['cyrillic', 'заказ', 'ГДЕ'],
+        ['accents', 'CAFÉ', 'café', 'plai\u0302t', 'PLAÎT'],
+      ]) {
+        for (const q of texts) {
+          for (const order of ['created', 'activity'])
+            expect(await search(q, `&order=${order}`), `${q} ${order}`).to.deep.equal([name]);
+        }
+      }
+      for (const none of ['grobe', 'кот', 'δρομος', 'plait']) expect(await search(none), none).to.deep.equal([]);
+    });
+
     it('a text to find sessions by is no pattern', async () => {
       expect(await search('100%')).to.deep.equal(['refund']);
       expect(await search('order_')).to.deep.equal(['refund']);
