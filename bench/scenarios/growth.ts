@@ -3,7 +3,10 @@ import type { DataSource } from 'typeorm';
 import { openDataSource } from '../../src/db/data-source.js';
 import { readHistory } from '../../src/events/read-history.js';
 import { createKey } from '../../src/projects/api-keys.js';
+import { listActiveSessions, listSessions } from '../../src/sessions/list.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
+import { forkSession } from '../../src/turns/fork.js';
+import { transaction } from '../../src/db/transaction.js';
 import { acceptMessage } from '../../test/support/accept-message.js';
 import { insertSessions } from '../../test/support/factories.js';
 import { shown, timed, timedEach } from '../measure.js';
@@ -13,6 +16,7 @@ import { row } from '../table.js';
 const FEW_TURNS = 20_000;
 export const TURNS_PER_SESSION = 10;
 const SAMPLES = 300;
+const SEARCHES = 20;
 const BATCH = 200_000;
 const PURGED_SESSIONS = 1000;
 const MESSAGE = { content: 'Hello', files: [], skills: [] };
@@ -20,7 +24,7 @@ const WORDS = 'The quick brown fox jumps over the lazy dog. ';
 
 /** SQL writes rows of ended turns. Then the service's own statements are timed, first on a few rows and then on all. */
 export default scenario({
-  measures: 'a message, a page of a history and a purge on full tables, ten turns per session',
+  measures: 'a message, a page of a history, a search, a fork and a purge on full tables, ten turns per session',
   options: { turns: 2_000_000 },
   async run(bench, { turns }) {
     const postgres = await bench.postgres();
@@ -61,8 +65,13 @@ async function fill(client: pg.Client, projectId: string, from: number, to: numb
   const series = `generate_series($1::integer, $2::integer - 1) AS n`;
   const at = `now() - interval '30 days' + n * interval '1 ms'`;
   const statements = [
-    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, turn_count, last_turn_id)
-     SELECT ${session}, '${projectId}', 'm', false, '{}', '{}', ${TURNS_PER_SESSION}, 'turn_' || md5((n + 9)::text)
+    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, turn_count, last_turn_id, preview,
+       preview_folded, created_at)
+     SELECT ${session}, '${projectId}', 'm', false, '{}', '{}', ${TURNS_PER_SESSION}, 'turn_' || md5((n + 9)::text), '${WORDS}',
+       lower('${WORDS}'), ${at}
+     FROM ${series} WHERE n % ${TURNS_PER_SESSION} = 0`,
+    `INSERT INTO session_states (session_id, project_id, state, created_at, active_at, row_bytes, preview_folded)
+     SELECT ${session}, '${projectId}', 'completed', ${at}, ${at} + random() * interval '1 day', 1, lower('${WORDS}')
      FROM ${series} WHERE n % ${TURNS_PER_SESSION} = 0`,
     `INSERT INTO turns (id, session_id, project_id, number, state, position, queued_at, started_at, ended_at)
      SELECT ${turn}, ${session}, '${projectId}', n % ${TURNS_PER_SESSION} + 1, 'completed', 3, ${at}, ${at}, ${at}
@@ -126,6 +135,16 @@ async function measure(db: DataSource, admin: pg.Client, projectId: string, turn
   await admin.query('VACUUM turns, open_turns');
   const read = await timedEach(rows.length, (n) => readHistory(db, rows[n]!.id, null, 25, { isNewestFirst: false }));
   row(`${name}: page of a history (25)`, shown(read, 1));
+  for (const list of [listSessions, listActiveSessions]) {
+    const searched = await timedEach(SEARCHES, () =>
+      list(db, projectId, { limit: 20, after: null }, { text: 'no such text' }),
+    );
+    row(`${name}: page of a search without a hit (${list.name})`, shown(searched, 1));
+  }
+  const forked = await timedEach(SAMPLES, (n) =>
+    transaction(db, (tx) => forkSession(tx, { id: rows[n]!.id, project_id: projectId }, {}, {}, 0)),
+  );
+  row(`${name}: fork of ten turns`, shown(forked, 1));
   await admin.query(
     `UPDATE sessions SET deleted_at = now() - interval '2 hours' WHERE id IN (
        SELECT id FROM sessions WHERE turn_count = ${TURNS_PER_SESSION} AND deleted_at IS NULL LIMIT ${PURGED_SESSIONS})`,

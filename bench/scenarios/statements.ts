@@ -129,11 +129,9 @@ export default scenario({
   },
 });
 
-/** What stands beside the turns: a state and a workspace of each session, all on the same objects, usage and deliveries. */
+/** What stands beside the turns: a workspace of each session, all on the same objects, usage and deliveries. */
 async function fillBeside(client: pg.Client, projectId: string): Promise<void> {
   for (const statement of [
-    `INSERT INTO session_states (session_id, project_id, state, created_at, active_at)
-     SELECT id, project_id, 'completed', created_at, created_at FROM sessions`,
     `INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count, updated_at)
      SELECT id, project_id, 3, '{workspaces/shared/manifest,workspaces/shared/pack}', '/workspace', 2048, 4, created_at
      FROM sessions`,
