@@ -61,7 +61,11 @@ describe('what a worker keeps for commands', () => {
     const contents = async function* () {
       yield { path: '', content: Buffer.from('content') };
     };
-    const held = await mounts.hold([{ id: 'file_1', kind: 'file', target: '/mnt/a/b', contents }], signal);
+    const held = await mounts.hold(
+      'ses_1',
+      [{ id: 'file_1', kind: 'file', target: '/mnt/a/b', bytes: 7, contents }],
+      signal,
+    );
     await mounts.removeOld(0);
     expect(mounts.bytes).to.equal(7);
     held.release();

@@ -205,8 +205,7 @@ export class MountStore {
 
   /** Removes contents that no command has used for a day. */
   async removeOld(maxAgeMs = MAX_AGE_MS): Promise<void> {
-    const isOld = ({ users, takenAt }: Copy | View): boolean =>
-      users === 0 && performance.now() - takenAt >= maxAgeMs;
+    const isOld = ({ users, takenAt }: Copy | View): boolean => users === 0 && performance.now() - takenAt >= maxAgeMs;
     for (const view of this.#views.values()) if (isOld(view)) await this.#dropView(view);
     for (const [id, copy] of this.#copies) {
       if (!isOld(copy) || !copy.isLoaded) continue;

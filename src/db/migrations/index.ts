@@ -18,10 +18,10 @@ import { ReplacedObjects1800000000016 } from './16-replaced-objects.js';
 import { KeptWorkspaces1800000000017 } from './17-kept-workspaces.js';
 import { LeftOutTools1800000000018 } from './18-left-out-tools.js';
 import { AnswersOfResources1800000000019 } from './19-answers-of-resources.js';
-import { ManifestStorage1800000000018 } from './18-manifest-storage.js';
-import { FilesOfEvents1800000000019 } from './19-files-of-events.js';
-import { RowBytes1800000000018 } from './18-row-bytes.js';
-import { FoldedPreviews1800000000019 } from './19-folded-previews.js';
+import { ManifestStorage1800000000020 } from './20-manifest-storage.js';
+import { FilesOfEvents1800000000021 } from './21-files-of-events.js';
+import { RowBytes1800000000022 } from './22-row-bytes.js';
+import { FoldedPreviews1800000000023 } from './23-folded-previews.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -49,10 +49,10 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [KeptWorkspaces1800000000017, 'c357dd97f1fd69fd173b7f161df23605a5652fd33248c701a32f742f0e8f89d7'],
   [LeftOutTools1800000000018, 'd8f0186982ad6bbe05e0dcda9028c0a22b220d1e49eefdcb75b8bf62b7afc76e'],
   [AnswersOfResources1800000000019, '622210655650bfe5c936ff53c75224eb9ecbddb42d9d0f9eca4a4398f4f84915'],
-  [ManifestStorage1800000000018, 'a94662cef9ae95723225e91b3761eb48f86e38234bb62c368bbdbcb241fe5c6d'],
-  [FilesOfEvents1800000000019, 'e90833bd7a561544df2d0264b58c6df6fabc673d9f5811524b613d523a3864b2'],
-  [RowBytes1800000000018, 'b54d6ca155cc951eb4bf9f466f300d5b1dd7d83273c0b535446ff0569650dffb'],
-  [FoldedPreviews1800000000019, 'fada3281b570fad09f6860e0e1255fac7dceb0d1f63843fa2475b70496d71f03'],
+  [ManifestStorage1800000000020, 'a07567da85caac0a84eae892f7f8ac6b4b9df04bac0e38995a802901c1326cdd'],
+  [FilesOfEvents1800000000021, 'ccd6b3bae7e511623a7b1cb26d10d6d74b5a5cf520714486a0da7348208a7a78'],
+  [RowBytes1800000000022, '3047a0b8a07e89ad600317bcca3d9c7b00c56f55539fc64f1480866861ed239b'],
+  [FoldedPreviews1800000000023, '10c974b23f2eeff879e4f9d2459523f7f65c358198b11c3348c0c202b5b00a47'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

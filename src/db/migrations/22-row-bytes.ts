@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createIndexConcurrently } from '../concurrent-index.js';
 
 /** The bytes of the rows of a project's sessions, which count in its storage (src/sessions/row-bytes). */
-export class RowBytes1800000000018 implements MigrationInterface {
+export class RowBytes1800000000022 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-export class ManifestStorage1800000000018 implements MigrationInterface {
+export class ManifestStorage1800000000020 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       -- The manifest of a workspace counts in the storage of the project, too: links and empty files have no other bytes. It is the

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createIndexConcurrently } from '../concurrent-index.js';
 
-export class FoldedPreviews1800000000019 implements MigrationInterface {
+export class FoldedPreviews1800000000023 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createIndexConcurrently } from '../concurrent-index.js';
 
 /** The events of a session that name files, which each command looks for: a session may have thousands of messages without any. */
-export class FilesOfEvents1800000000019 implements MigrationInterface {
+export class FilesOfEvents1800000000021 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
