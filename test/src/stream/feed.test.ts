@@ -83,8 +83,10 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     reads.count = 0;
     const many = readers.map((one) => one.open(projectId, '', false));
     await reader.open(other.projectId, '', false);
-    expect(reads.count).to.be.at.most(2 * MAX_PARALLEL_READS);
+    const before = reads.count;
     await Promise.all(many);
+    // In one line it would come after all of them.
+    expect(before).to.be.lessThan(TURNS / 2);
     expect(reads.count).to.be.greaterThan(TURNS);
     feed.leave(reader, noop);
   });
