@@ -14,9 +14,18 @@ export async function removeTree(folder: string): Promise<void> {
   await promisify(execFile)(command, args);
 }
 
-/** Begins to remove a folder, which goes on when this process ends. */
-export function beginRemoval(folder: string): void {
-  const [command, ...args] = removal(folder);
+/** Begins to remove a folder, after the file systems that are mounted in it; goes on when this process ends. */
+export function beginRemoval(folder: string, mounts: string[]): void {
+  // Only root has any.
+  const unmounting = [
+    'sh',
+    '-c',
+    'folder=$1; shift; umount -l -- "$@"; exec rm -rf -- "$folder"',
+    'sh',
+    folder,
+    ...mounts,
+  ];
+  const [command, ...args] = mounts.length === 0 ? removal(folder) : (unmounting as [string, ...string[]]);
   const child = spawn(command, args, { stdio: 'ignore', detached: true });
   child.on('error', ignored('a later process removes it'));
   child.unref();

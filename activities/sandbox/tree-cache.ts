@@ -1,7 +1,6 @@
 import type { Logger } from '../../src/platform/logger.js';
 import { GIB } from '../../src/platform/units.js';
 import { isDiskFull } from './disk-space.js';
-import { removeTree } from './remove-tree.js';
 import type { Tree } from './tree.js';
 
 /** What trees that wait for their next command may take on the disk of a worker. */
@@ -14,6 +13,7 @@ interface Cached {
   tree: Tree;
   /** Names the version that the tree is (`treeDigest`). */
   digest: string;
+  /** What it takes on the disk. */
   bytes: number;
 }
 
@@ -33,6 +33,7 @@ export class TreeCache {
   constructor(
     private readonly folder: string,
     private readonly log: Logger,
+    private readonly remove: (tree: Tree) => Promise<void>,
     /** Called when a tree is gone from the disk. */
     private readonly onGone: (tree: Tree) => void,
   ) {}
@@ -76,7 +77,7 @@ export class TreeCache {
   /** Removes a tree from the disk. */
   async discard(tree: Tree): Promise<void> {
     try {
-      await removeTree(tree.folder);
+      await this.remove(tree);
       this.onGone(tree);
     } catch (err) {
       this.log.warn({ err }, 'a tree of a workspace could not be removed from the disk');

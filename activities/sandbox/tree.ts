@@ -78,6 +78,18 @@ interface ScannedTree {
   notKept: number;
   /** The tree is over a limit: `entries` is not complete. */
   isOver: boolean;
+  /** What the entries take on the disk. */
+  taken: number;
+}
+
+export interface MeasuredTree {
+  /** Of files, at most what each takes. */
+  bytes: number;
+  /** What all entries take on the disk. */
+  taken: number;
+  entries: number;
+  /** False: a folder could not be entered. */
+  isWhole: boolean;
 }
 
 /** A kept entry, before its content is read. */
@@ -105,7 +117,7 @@ export class Tree {
 
   /** Makes the empty folders. */
   create(): void {
-    mkdirSync(this.folder, { mode: 0o700 });
+    mkdirSync(this.folder, { mode: 0o700, recursive: true });
     chmodSync(this.folder, 0o711);
     for (const { name, mode } of KEPT_FOLDERS) {
       const folder = join(this.folder, name);
@@ -224,8 +236,8 @@ export class Tree {
   async scan(maxBytes: number): Promise<ScannedTree> {
     const pauses = new Pauses();
     const found: Found[] = [];
-    let [notKept, bytes, names] = [0, 0, 0];
-    const over = (): ScannedTree => ({ entries: [], notKept, isOver: true });
+    let [notKept, bytes, names, taken] = [0, 0, 0, 0];
+    const over = (): ScannedTree => ({ entries: [], notKept, isOver: true, taken });
     for (const kept of KEPT_FOLDERS) {
       const root = join(this.folder, kept.name);
       this.#settle(root, kept.mode | 0o700);
@@ -238,6 +250,7 @@ export class Tree {
         const one: Found = { path: `${kept.path}/${entry.path}`, stats: entry.stats, target: target?.toString() ?? '' };
         names += nameBytes(one.path) + nameBytes(one.target);
         bytes += entryBytes(one) + (entry.stats.isFile() ? entry.stats.size : 0);
+        taken += entry.stats.blocks * 512;
         const isPathTooLong = Buffer.byteLength(one.path) > MAX_PATH_BYTES;
         if (found.length >= MAX_ENTRIES || isPathTooLong || names > MAX_NAME_BYTES || bytes > maxBytes) return over();
         if (entry.stats.isDirectory() && (entry.stats.mode & 0o7000) !== 0) {
@@ -257,7 +270,7 @@ export class Tree {
     this.#forgetOthers(entries);
     if (this.#hasAside) await removeTree(this.#aside);
     this.#hasAside = false;
-    return { entries, notKept, isOver: false };
+    return { entries, notKept, isOver: false, taken };
   }
 
   get #aside(): string {
@@ -367,17 +380,21 @@ export class Tree {
     }
   }
 
-  /** The bytes and the number of entries by now, while a command runs. Links are not followed. */
-  async measure(): Promise<{ bytes: number; entries: number }> {
-    let [bytes, entries] = [0, 0];
+  /** What the tree has by now, while a command runs. Links are not followed. */
+  async measure(): Promise<MeasuredTree> {
+    const measured = { bytes: 0, taken: 0, entries: 0, isWhole: true };
+    const onClosed = (): void => void (measured.isWhole = false);
     for (const { name } of KEPT_FOLDERS) {
-      for await (const { stats } of walk(join(this.folder, name))) {
-        entries += 1;
-        // A file that was cut and one with holes count by what they take now; a scan counts their size.
-        if (stats.isFile()) bytes += Math.min(stats.size, stats.blocks * 512);
+      for await (const { stats } of walk(join(this.folder, name), { entersAll: true, onClosed })) {
+        measured.entries += 1;
+        const taken = stats.blocks * 512;
+        measured.taken += taken;
+        // A file with holes counts by what it takes now; a scan counts its size.
+        if (stats.isFile()) measured.bytes += Math.min(stats.size, taken);
+        if (measured.entries > MAX_ENTRIES) return measured;
       }
     }
-    return { bytes, entries };
+    return measured;
   }
 }
 

@@ -15,10 +15,41 @@ export interface SandboxProvider {
   open(at: SandboxAt, signal: AbortSignal): Promise<Sandbox>;
   /** Removes what is cached for a session. */
   dispose(sessionId: string): Promise<void>;
+  /** What keeps the limits of commands here; null before the first check that worked. */
+  readonly limits: SandboxLimits | null;
   /** Bytes on this machine that the next commands may use. */
   readonly cacheBytes: number;
   /** Removes all that this process has cached. */
   close(): void;
+}
+
+/**
+ * What keeps the limits of commands: the kernel by a group for each command (`cgroup`), by a file system for each tree, by the count
+ * of processes of a user, by priorities (`nice`); the kernel and the limits of a pod; or looks at what is used, which come after it.
+ */
+export interface SandboxLimits {
+  memory: 'cgroup' | 'pod' | 'watched';
+  processes: 'cgroup' | 'pod' | 'user';
+  cpu: 'cgroup' | 'pod' | 'nice';
+  disk: 'file system' | 'pod' | 'watched';
+}
+
+const KEPT_BY = {
+  cgroup: 'cgroups',
+  pod: 'pods',
+  'file system': 'file systems of their own',
+  user: 'the number of processes of a user',
+  nice: 'priorities',
+};
+
+/** A sentence for operators. */
+export function formatLimits(limits: SandboxLimits): string {
+  const kept = new Map<string, string[]>();
+  for (const [limit, by] of Object.entries(limits) as [string, SandboxLimits[keyof SandboxLimits]][]) {
+    const group = by === 'watched' ? 'watched, not kept by the kernel' : `kept by ${KEPT_BY[by]}`;
+    kept.set(group, [...(kept.get(group) ?? []), limit]);
+  }
+  return `limits of commands: ${[...kept].map(([by, names]) => `${names.join(', ')} ${by}`).join('; ')}`;
 }
 
 /** Why no command can run: a sentence, and another one that says what to do. */

@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Context } from 'mocha';
+import { mountsBelow } from '../../activities/sandbox/bubblewrap/images.js';
 import { BubblewrapProvider } from '../../activities/sandbox/bubblewrap/provider.js';
 import { EMPTY_MANIFEST, type Manifest } from '../../src/workspaces/manifest.js';
 import { PackReader, storeContents } from '../../src/workspaces/packs.js';
@@ -28,6 +29,8 @@ export const SANDBOX_SETTINGS = {
 
 export type ProviderSettings = ConstructorParameters<typeof BubblewrapProvider>[0];
 
+type Kept = ConstructorParameters<typeof BubblewrapProvider>[3];
+
 let problem: Promise<SandboxProblem | null> | undefined;
 
 /**
@@ -45,11 +48,11 @@ export async function requireSandbox(context: Context): Promise<void> {
   skip(context, reason);
 }
 
-export function newProvider(settings: Partial<ProviderSettings> = {}, test = openTestStorage()) {
+export function newProvider(settings: Partial<ProviderSettings> = {}, test = openTestStorage(), mayUse?: Kept) {
   // The users of sandboxes must reach it.
   const sandboxDir = mkdtempSync(join(tmpdir(), 'sandbox-test-'));
   const all = { ...SANDBOX_SETTINGS, dataDir: sandboxDir, sandboxDir, ...settings };
-  const provider = new BubblewrapProvider(all, () => new PackReader(test.storage), testLogger());
+  const provider = new BubblewrapProvider(all, () => new PackReader(test.storage), testLogger(), mayUse);
   const remove = (): void => {
     test.remove();
     provider.close();
@@ -58,8 +61,11 @@ export function newProvider(settings: Partial<ProviderSettings> = {}, test = ope
   return { provider, test, sandboxDir, remove };
 }
 
-/** Removes a folder in which commands may have closed folders. */
+/** Removes a folder in which commands may have closed folders, and trees may have file systems. */
 export function removeWritable(folder: string): void {
+  const mounts = mountsBelow(folder);
+  // A provider that is closed may have done it meanwhile.
+  if (mounts.length > 0) spawnSync('umount', ['-l', '--', ...mounts]);
   execFileSync('sh', ['-c', 'chmod -R u+rwx -- "$1" 2>/dev/null; rm -rf -- "$1"', 'sh', folder]);
 }
 

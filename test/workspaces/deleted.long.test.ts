@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { MountStore } from '../../activities/sandbox/bubblewrap/mounts.js';
+import { removeTree } from '../../activities/sandbox/remove-tree.js';
 import { TreeCache } from '../../activities/sandbox/tree-cache.js';
 import type { Tree } from '../../activities/sandbox/tree.js';
 import { expireSessions } from '../../src/sessions/purge.js';
@@ -46,7 +47,12 @@ describe('what a worker keeps for commands', () => {
 
   it('what a worker keeps for commands goes when none has used it for a day: trees and mounts', async () => {
     const gone: string[] = [];
-    const trees = new TreeCache(folder, testLogger(), (tree) => gone.push(tree.folder));
+    const trees = new TreeCache(
+      folder,
+      testLogger(),
+      (tree) => removeTree(tree.folder),
+      (tree) => gone.push(tree.folder),
+    );
     const tree = { folder: join(folder, 'tree') } as Tree;
     mkdirSync(tree.folder);
     writeFileSync(join(tree.folder, 'a'), 'content');

@@ -24,11 +24,14 @@ export const PATH = '/usr/local/bin:/usr/bin:/bin';
 const ENVIRONMENT = { PATH, HOME, USER: 'agent', LANG: 'C.UTF-8', TZ: 'UTC', TMPDIR: '/tmp' };
 const SHARED_MEMORY = 64 * MIB;
 
-const MAX_PROCESSES = 256;
+export const MAX_PROCESSES = 256;
 const MAX_OPEN_FILES = 1024;
 const MAX_FILE_BYTES = 512 * MIB;
 /** Commands yield to the service. */
 const NICE = 10;
+
+/** The command line of the machine's kernel: a device that cannot be opened is in its place. gVisor has one of its own. */
+const MASKED = ['--ro-bind', '/dev/null', '/proc/cmdline'];
 
 interface SandboxView {
   /** The folder of the tree. */
@@ -64,7 +67,17 @@ export function bwrapOptions({ tree, root, linkedEtc, mounts, disablesUserns, un
     ]),
     ...['--perms', '0444', '--file', String(passwd), '/etc/passwd'],
     ...['--perms', '0444', '--file', String(group), '/etc/group'],
-    ...['--proc', '/proc', '--dev', '/dev', '--size', String(SHARED_MEMORY), '--tmpfs', '/dev/shm'],
+    ...[
+      '--proc',
+      '/proc',
+      ...(unsharesNet ? MASKED : []),
+      '--dev',
+      '/dev',
+      '--size',
+      String(SHARED_MEMORY),
+      '--tmpfs',
+      '/dev/shm',
+    ],
     ...KEPT_FOLDERS.flatMap(({ path, name }) => ['--bind', `${tree}/${name}`, path]),
     ...['--dir', UPLOADS, '--dir', SKILLS, '--symlink', 'session', '/mnt/user-data'],
     ...mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),

@@ -15,14 +15,18 @@ import {
   type CommandIo,
   type Sandbox,
   type SandboxAt,
+  type SandboxLimits,
   type SandboxProblem,
   type SandboxProvider,
   type ScannedTree,
 } from '../../../src/workspaces/sandbox.js';
+import { removeTree } from '../remove-tree.js';
 import { Tree, type Owner } from '../tree.js';
 import { TreeCache } from '../tree-cache.js';
-import { cloneOf } from './command-line.js';
+import { CommandGroups } from './cgroups.js';
+import { cloneOf, MAX_PROCESSES } from './command-line.js';
 import { findBubblewrap } from './find.js';
+import { TreeImages } from './images.js';
 import { findLinkedEtc } from './linked-etc.js';
 import { MountStore, type PlacedMount } from './mounts.js';
 import { runCommand } from './run.js';
@@ -45,6 +49,9 @@ interface Parts {
   folder: SandboxFolder;
   cache: TreeCache;
   mounts: MountStore;
+  /** Null: the machine does not let this process make any. */
+  groups: CommandGroups | null;
+  images: TreeImages | null;
   disablesUserns: boolean;
   unsharesNet: boolean;
   clone: number | null;
@@ -52,8 +59,8 @@ interface Parts {
 }
 
 const CHECK_TIMEOUT_MS = 10_000;
-/** Bytes that an entry of a tree takes on the disk beside its content. */
-const BYTES_PER_ENTRY = 4096;
+/** Without a group of the kernel, the largest piece of shared memory is this part of the memory of a command. */
+const SHARED_PART = 0.25;
 
 /** Commands in sandboxes of bubblewrap, on this machine's kernel. */
 export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements SandboxProvider {
@@ -65,7 +72,20 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     /** Opens the contents of the version with which a sandbox begins. */
     private readonly readerOf: (at: At) => ContentReader,
     private readonly log: Logger,
+    /** Which limits the kernel may keep, where the machine allows it; what is missing is watched. */
+    private readonly mayUse: Record<'cgroups' | 'images', boolean> = { cgroups: true, images: true },
   ) {}
+
+  get limits(): SandboxLimits | null {
+    if (this.#parts === null) return null;
+    const { groups, images } = this.#parts;
+    return {
+      memory: groups?.keeps('memory') ? 'cgroup' : 'watched',
+      processes: groups?.keeps('pids') ? 'cgroup' : 'user',
+      cpu: groups?.keeps('cpu') ? 'cgroup' : 'nice',
+      disk: images === null ? 'watched' : 'file system',
+    };
+  }
 
   get cacheBytes(): number {
     return this.#parts === null ? 0 : this.#parts.cache.bytes + this.#parts.mounts.bytes;
@@ -79,14 +99,13 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
       const parts = await this.#ready();
       if (parts === null) return MISSING;
       void this.#maintain(parts);
-      const tree = this.#newTree(parts.folder);
+      const tree = await this.#newTree(parts);
       try {
         const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS);
         const io = { cwd: '/', stdin: null, timeoutMs: CHECK_TIMEOUT_MS, onOutput: () => undefined, signal };
         const { code } = await this.#run(
           parts,
-          tree,
-          [],
+          { tree, startBytes: 0, mounts: [] },
           ['bash', '-c', '[ "$UID" = 1000 ] && [ ! -e /etc/shadow ]'],
           io,
         );
@@ -108,7 +127,8 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
       const tree =
         parts.cache.take(sessionId, await treeDigest(base.entries)) ?? (await this.#restored(parts, at, signal));
       tree.begin();
-      return this.#sandbox(parts, { sessionId, tree, mounts: placed, release });
+      const { sizeBytes: startBytes } = await sizeOfTree(base.entries);
+      return this.#sandbox(parts, { sessionId, tree, startBytes, mounts: placed, release });
     } catch (error) {
       release();
       throw error;
@@ -121,6 +141,7 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
 
   close(): void {
     this.#parts?.folder.beginRemoval();
+    void this.#parts?.groups?.close();
     this.#parts = null;
   }
 
@@ -141,9 +162,18 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     if (found === null) return null;
     const { stdout } = await promisify(execFile)(found, ['--help']);
     const folder = new SandboxFolder(sandboxDir(this.settings.sandboxDir, this.settings.dataDir), found);
+    const groups = this.mayUse.cgroups ? await this.#findGroups() : null;
+    const images = this.mayUse.images ? await this.#findImages(folder) : null;
+    const memoryBytes = this.settings.sandboxMemoryMb * MIB;
+    folder.fence({
+      refusesFallocate: images === null,
+      maxSharedBytes: groups?.keeps('memory') ? null : Math.floor(memoryBytes * SHARED_PART),
+    });
+    const remove = (tree: Tree): Promise<void> =>
+      images === null ? removeTree(tree.folder) : images.unmount(tree.folder);
     return {
-      folder,
-      cache: new TreeCache(folder.trees, this.log, (tree) => this.#freeUser(tree.owner)),
+      ...{ folder, groups, images },
+      cache: new TreeCache(folder.trees, this.log, remove, (tree) => this.#freeUser(tree.owner)),
       mounts: new MountStore(folder.mounts, this.log),
       // gVisor has no such setting; the filter of system calls refuses new namespaces there.
       disablesUserns: stdout.includes('--disable-userns') && existsSync('/proc/sys/user/max_user_namespaces'),
@@ -153,30 +183,52 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     };
   }
 
-  async #maintain({ folder, cache, mounts }: Parts): Promise<void> {
+  async #findGroups(): Promise<CommandGroups | null> {
+    const limits = { memoryBytes: this.settings.sandboxMemoryMb * MIB, processes: MAX_PROCESSES };
+    return CommandGroups.find(limits).catch((error: Error) => {
+      this.log.info({ reason: error.message }, 'commands get no cgroups: their memory is watched');
+      return null;
+    });
+  }
+
+  async #findImages(folder: SandboxFolder): Promise<TreeImages | null> {
+    return TreeImages.prepare(folder.images, this.settings.sandboxDiskMb * MIB).catch((error: Error) => {
+      this.log.info({ reason: withCause(error) }, 'trees get no file systems of their own: their size is watched');
+      return null;
+    });
+  }
+
+  async #maintain({ folder, cache, mounts, groups }: Parts): Promise<void> {
     try {
       await folder.maintain();
+      await groups?.maintain();
       await Promise.all([cache.removeOld(), mounts.removeOld()]);
     } catch (err) {
       this.log.warn({ err }, 'what is no longer needed below SANDBOX_DIR could not be removed');
     }
   }
 
-  async #restored({ folder, cache }: Parts, at: At, signal: AbortSignal): Promise<Tree> {
-    const tree = this.#newTree(folder);
+  async #restored(parts: Parts, at: At, signal: AbortSignal): Promise<Tree> {
+    const tree = await this.#newTree(parts);
     try {
       await tree.restore(this.readerOf(at), at.base, signal);
       return tree;
     } catch (error) {
-      await cache.discard(tree);
+      await parts.cache.discard(tree);
       throw error;
     }
   }
 
-  #newTree(folder: SandboxFolder): Tree {
+  async #newTree({ folder, images }: Parts): Promise<Tree> {
     const tree = new Tree(join(folder.trees, ulid().toLowerCase()), this.#takeUser(folder.firstUser));
-    tree.create();
-    return tree;
+    try {
+      await images?.mount(tree.folder);
+      tree.create();
+      return tree;
+    } catch (error) {
+      this.#freeUser(tree.owner);
+      throw new SandboxFailedError('a tree got no place on the disk', { cause: error });
+    }
   }
 
   #takeUser(first: number | null): Owner | null {
@@ -193,55 +245,49 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
     if (owner !== null) users.delete(owner.uid);
   }
 
-  #run(parts: Parts, tree: Tree, mounts: PlacedMount[], argv: string[], io: CommandIo): Promise<CommandEnd> {
-    const { folder, disablesUserns, unsharesNet, clone, linkedEtc } = parts;
+  async #run(parts: Parts, { tree, startBytes, mounts }: Used, argv: string[], io: CommandIo): Promise<CommandEnd> {
+    const { folder, groups, images, disablesUserns, unsharesNet, clone, linkedEtc } = parts;
     const { sandboxMemoryMb, sandboxDiskMb, sandboxRoot } = this.settings;
     const { bwrap, filter, passwd, group } = folder;
-    return runCommand(
-      {
-        ...{
-          bwrap,
-          filter,
-          passwd,
-          group,
-          disablesUserns,
-          unsharesNet,
-          clone,
-          linkedEtc,
-          mounts,
+    const cgroup = (await groups?.take()) ?? null;
+    try {
+      return await runCommand(
+        {
+          ...{ bwrap, filter, passwd, group, disablesUserns, unsharesNet, clone, linkedEtc, mounts, cgroup },
           owner: tree.owner,
           root: sandboxRoot ?? '/',
+          maxMemory: sandboxMemoryMb * MIB,
+          tree: {
+            ...{ folder: tree.folder, maxBytes: sandboxDiskMb * MIB, maxEntries: MAX_ENTRIES, startBytes },
+            used: images === null ? null : () => images.used(tree.folder),
+            measure: () => tree.measure(),
+          },
         },
-        maxMemory: sandboxMemoryMb * MIB,
-        tree: {
-          folder: tree.folder,
-          maxBytes: sandboxDiskMb * MIB,
-          maxEntries: MAX_ENTRIES,
-          measure: () => tree.measure(),
-        },
-      },
-      argv,
-      io,
-    );
+        argv,
+        io,
+      );
+    } finally {
+      if (cgroup !== null) await groups!.giveBack(cgroup);
+    }
   }
 
-  #sandbox(parts: Parts, { sessionId, tree, mounts, release }: Opened): Sandbox {
-    const { cache } = parts;
+  #sandbox(parts: Parts, { sessionId, release, ...used }: Opened): Sandbox {
+    const { cache, images } = parts;
+    const { tree } = used;
     const store = async <T>(work: (scanned: ScannedTree) => Promise<T>): Promise<T> => {
-      const { entries, notKept, isOver } = await tree.scan(this.settings.sandboxDiskMb * MIB);
+      const { entries, notKept, isOver, taken } = await tree.scan(this.settings.sandboxDiskMb * MIB);
       const files = new Map(entries.filter(isFile).map((file): [string, FileEntry] => [file.path, file]));
       const stored = await work({ entries, notKept, isOver, contentOf: (path) => tree.contentOf(files.get(path)!) });
       if (isOver) await cache.discard(tree);
       else {
         await tree.seal(entries);
-        const { sizeBytes } = await sizeOfTree(entries);
-        const bytes = sizeBytes + entries.length * BYTES_PER_ENTRY;
+        const bytes = images === null ? taken : (await images.used(tree.folder)).bytes;
         await cache.put(sessionId, { tree, digest: await treeDigest(entries), bytes });
       }
       return stored;
     };
     return {
-      run: (argv, io) => this.#run(parts, tree, mounts, argv, io),
+      run: (argv, io) => this.#run(parts, used, argv, io),
       close: async (work) => {
         try {
           if (work !== null) return await store(work);
@@ -267,10 +313,16 @@ async function unsharesNet(bwrap: string): Promise<boolean> {
   );
 }
 
-interface Opened {
-  sessionId: string;
+/** What a command works on. */
+interface Used {
   tree: Tree;
+  /** The bytes of the tree's files when the sandbox was opened. */
+  startBytes: number;
   mounts: PlacedMount[];
+}
+
+interface Opened extends Used {
+  sessionId: string;
   release: () => void;
 }
 

@@ -1,11 +1,13 @@
 import { spawn, type StdioOptions } from 'node:child_process';
-import { open, readFile, type FileHandle } from 'node:fs/promises';
+import { open, readFile, writeFile, type FileHandle } from 'node:fs/promises';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxFailedError, type CommandEnd, type CommandIo, type Stopped } from '../../../src/workspaces/sandbox.js';
 import { ignored } from '../../../src/platform/ignored.js';
+import type { CommandGroup } from './cgroups.js';
 import { bwrapOptions, commandLine, DESCRIPTORS, PATH } from './command-line.js';
-import { watch } from './watchdog.js';
+import type { WatchedTree } from './disk-use.js';
+import { watch, type Watch } from './watchdog.js';
 
 const MAX_CWD_BYTES = 8 * 1024;
 const MAX_STATUS_BYTES = 64 * 1024;
@@ -26,7 +28,9 @@ export interface RunOptions {
   passwd: string;
   group: string;
   maxMemory: number;
-  tree: Parameters<typeof watch>[0]['tree'];
+  /** Null: the kernel keeps no limits of groups here. */
+  cgroup: CommandGroup | null;
+  tree: WatchedTree;
   mounts: { source: string; target: string }[];
 }
 
@@ -43,7 +47,8 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   const failed = new Promise<never>((_, reject) => outer.once('error', reject));
   failed.catch(ignored('it is waited for below'));
   let stopped: Stopped | null = null;
-  let [wasStopped, endWatch] = [false, (): void => undefined];
+  let [wasStopped, isReady, hasJoined] = [false, false, false];
+  let watching = null as Watch | null;
   const kill = (): void => {
     wasStopped = true;
     // It cannot begin any more.
@@ -65,14 +70,24 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   for (const pipe of pipes) pipe?.on('error', ignored('what it led to has ended'));
   pipes[DESCRIPTORS.options]!.end(`${bwrapOptions({ ...options, tree: options.tree.folder }).join('\0')}\0`);
   if (io.stdin !== null) pipes[0]!.end(io.stdin);
-  let isReady = false;
   const goOn = (): void => {
-    if (isReady && status.pid !== null && !wasStopped) pipes[DESCRIPTORS.go]!.end('\n');
+    if (isReady && hasJoined && !wasStopped) pipes[DESCRIPTORS.go]!.end('\n');
+  };
+  const begin = (): void => {
+    hasJoined = true;
+    goOn();
+  };
+  let refused: unknown = null;
+  const refuse = (error: NodeJS.ErrnoException): void => {
+    // The sandbox could not begin, and has ended.
+    if (wasStopped || error.code === 'ESRCH') return;
+    refused = error;
+    kill();
   };
   const status = new StatusReader(pipes[DESCRIPTORS.status]!, (pid) => {
-    endWatch = watch({ pid, maxMemory: options.maxMemory, tree: options.tree }, stop);
+    watching = watch({ pid, maxMemory: options.maxMemory, group: options.cgroup, tree: options.tree }, stop);
     if (wasStopped) kill();
-    else goOn();
+    else enter(pid, options.cgroup).then(begin, refuse);
   });
   const report = readText(pipes[DESCRIPTORS.report]!, MAX_CWD_BYTES);
   pipes[DESCRIPTORS.report]!.once('data', () => {
@@ -95,7 +110,7 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
     throw new SandboxFailedError('the sandbox could not be started', { cause: error });
   } finally {
     clearTimeout(timer);
-    endWatch();
+    watching?.end();
     io.signal.removeEventListener('abort', kill);
     pipes[DESCRIPTORS.alive]!.destroy();
     await Promise.all(handles.map((handle) => handle.close()));
@@ -103,15 +118,26 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   const ms = Math.round(performance.now() - began);
   if (status.pid !== null) await goneOf(status.pid);
   io.signal.throwIfAborted();
+  if (refused !== null) throw new SandboxFailedError('the command got no group of the kernel', { cause: refused });
   const reported = await report;
   if (reported === '' && !wasStopped) {
     throw new SandboxFailedError(`the command did not begin: ${`${await outerComplaint}${complaint}`.trim()}`);
   }
+  stopped ??= (await watching?.lastLook()) ?? null;
   if (stopped !== null) return { code: null, stopped, cwd: null, ms };
   if (status.code === null) throw new SandboxFailedError('the sandbox ended before its command');
   // A line feed as it began, and its last working directory, whose name may have line feeds too.
   const last = reported.slice(1, -1);
   return { code: status.code, stopped: null, cwd: last.startsWith('/') ? last : null, ms };
+}
+
+/**
+ * Puts the first process of a sandbox under the limits of a group, and before others when the machine is out of memory. All
+ * processes of the command come from it, and it waits for the worker's answer.
+ */
+async function enter(pid: number, group: CommandGroup | null): Promise<void> {
+  await writeFile(`/proc/${pid}/oom_score_adj`, '1000').catch(ignored('some kernels do not have it'));
+  await group?.join(pid);
 }
 
 /** Sends a signal to a process that may have ended. */

@@ -17,7 +17,8 @@ import { ulid } from 'ulid';
 import { ignored } from '../../../src/platform/ignored.js';
 import { beginRemoval, removeTree } from '../remove-tree.js';
 import { GROUP, PASSWD } from './command-line.js';
-import { isKnownMachine, seccompFilter } from './seccomp.js';
+import { mountsBelow, unmountAll } from './images.js';
+import { isKnownMachine, seccompFilter, type Fences, type Machine } from './seccomp.js';
 
 /**
  * Users of sandboxes are numbered from here on. These numbers are free: ranges for containers (/etc/subuid, systemd) and for accounts
@@ -36,6 +37,8 @@ export class SandboxFolder {
   readonly trees: string;
   readonly mounts: string;
   readonly bwrap: string;
+  /** The file systems of trees, where they have some. */
+  readonly images: string;
   readonly filter: string;
   readonly passwd: string;
   readonly group: string;
@@ -48,20 +51,25 @@ export class SandboxFolder {
     private readonly base: string,
     bwrap: string,
   ) {
-    if (!isKnownMachine(process.arch)) throw new Error(`there is no filter of system calls for ${process.arch}`);
+    machine();
     makeOpen(base);
     this.#path = join(base, `worker-${ulid().toLowerCase()}`);
     const place = (name: string): string => join(this.#path, name);
     this.trees = place('trees');
     this.mounts = place('mounts');
+    this.images = place('images');
     this.filter = place('filter');
     this.passwd = place('passwd');
     this.group = place('group');
     for (const path of [this.#path, this.trees, this.mounts]) makeOpen(path);
     this.bwrap = this.#reachable(bwrap);
-    writeFileSync(this.filter, seccompFilter(process.arch));
     writeFileSync(this.passwd, PASSWD);
     writeFileSync(this.group, GROUP);
+  }
+
+  /** Writes the filter of system calls. */
+  fence(fences: Fences): void {
+    writeFileSync(this.filter, seccompFilter(machine(), fences));
   }
 
   /**
@@ -89,13 +97,22 @@ export class SandboxFolder {
       const path = join(this.base, name);
       if (!/^worker-[0-9a-z]{26}$/.test(name) || path === this.#path) continue;
       const stats = await stat(path).catch(ignored('another process has removed it'));
-      if (stats !== undefined && stats.mtimeMs < now - STALE_MS) await removeTree(path);
+      if (stats === undefined || stats.mtimeMs >= now - STALE_MS) continue;
+      await unmountAll(mountsBelow(path));
+      await removeTree(path);
     }
   }
 
   beginRemoval(): void {
-    beginRemoval(this.#path);
+    beginRemoval(this.#path, mountsBelow(this.#path));
   }
+}
+
+/** @throws Error for a processor for which there is no filter */
+function machine(): Machine {
+  const { arch } = process;
+  if (!isKnownMachine(arch)) throw new Error(`there is no filter of system calls for ${arch}`);
+  return arch;
 }
 
 /** `SANDBOX_DIR`; not set: below `dataDir` if the users of sandboxes can reach it, else below the temporary folder. */

@@ -4,13 +4,16 @@
  */
 const LOAD = 0x20;
 const JUMP_EQUAL = 0x15;
+const JUMP_GREATER = 0x25;
 const JUMP_BITS = 0x45;
 const RETURN = 0x06;
 const ALLOW = 0x7fff0000;
 const KILL = 0x80000000;
 const fail = (errno: number): number => 0x00050000 | errno;
 const EPERM = 1;
+const ENOMEM = 12;
 const ENOSYS = 38;
+const EOPNOTSUPP = 95;
 const EAFNOSUPPORT = 97;
 
 /** Places in the kernel's record of a call: its number, the machine it is for, and the low halves of its arguments. */
@@ -19,12 +22,20 @@ const MACHINE = 4;
 const FIRST_ARGUMENT = 16;
 const SECOND_ARGUMENT = 24;
 const THIRD_ARGUMENT = 32;
+const FOURTH_ARGUMENT = 40;
+/** From the low half of an argument to its high half. */
+const HIGH = 4;
 
 /** Local sockets, IPv4, IPv6 and netlink (which libc uses to list addresses). Not: hypervisor, packets, kernel crypto. */
 const FAMILIES = [1, 2, 10, 16];
 /** Options of a socket that the filter answers with success and does not set: the watchdog counts sockets with their default buffers. */
 const SOL_SOCKET = 1;
 const [SO_SNDBUF, SO_RCVBUF] = [7, 8];
+/** Huge pages are no memory of a process, and no group counts them. */
+const MAP_HUGETLB = 0x40000;
+const [MAP_SHARED, MAP_ANONYMOUS] = [0x01, 0x20];
+/** Ways to `fallocate` that are no call of their own: reserve, reserve (64 bits), and fill with zeros. */
+const RESERVING_CONTROLS = [0x40305828, 0x4030582a, 0x40305839];
 /** Flags of clone that make a namespace. */
 const NEW_NAMESPACES = 0x7e020080;
 
@@ -48,7 +59,7 @@ const REFUSED: [x64: number, arm64: number | null, name: string][] = [
   [159, 171, 'adjtimex'], [305, 266, 'clock_adjtime'], [227, 112, 'clock_settime'], [164, 170, 'settimeofday'],
   [172, null, 'iopl'], [173, null, 'ioperm'],
   // Memory of no process: it would escape the limit of a command's memory.
-  [447, 447, 'memfd_secret'], [29, 194, 'shmget'], [68, 186, 'msgget'],
+  [447, 447, 'memfd_secret'], [29, 194, 'shmget'], [68, 186, 'msgget'], [64, 190, 'semget'],
 ];
 /** libc falls back to other calls where these are missing. */
 const MISSING: [x64: number, arm64: number, name: string][] = [
@@ -57,17 +68,29 @@ const MISSING: [x64: number, arm64: number, name: string][] = [
 ];
 
 const MACHINES = {
-  x64: { audit: 0xc000003e, index: 0, clone: 56, socket: 41, socketpair: 53, setsockopt: 54 },
-  arm64: { audit: 0xc00000b7, index: 1, clone: 220, socket: 198, socketpair: 199, setsockopt: 208 },
+  // oxfmt-ignore
+  x64: { audit: 0xc000003e, index: 0, clone: 56, socket: 41, socketpair: 53, setsockopt: 54, mmap: 9, ioctl: 16, fallocate: 285 },
+  // oxfmt-ignore
+  arm64: { audit: 0xc00000b7, index: 1, clone: 220, socket: 198, socketpair: 199, setsockopt: 208, mmap: 222, ioctl: 29, fallocate: 47 },
 } as const;
 
-export function isKnownMachine(machine: string): machine is keyof typeof MACHINES {
+export type Machine = keyof typeof MACHINES;
+
+export function isKnownMachine(machine: string): machine is Machine {
   return machine in MACHINES;
 }
 
+/** What is refused in place of a limit that the kernel cannot keep on this machine. */
+export interface Fences {
+  /** No file takes more blocks than are written to it: a tree has no file system of its own. */
+  refusesFallocate: boolean;
+  /** The most bytes of shared memory in one piece; null: a group counts it. */
+  maxSharedBytes: number | null;
+}
+
 /** The program, for bwrap's `--seccomp`. */
-export function seccompFilter(machine: keyof typeof MACHINES): Buffer {
-  const { audit, index, clone, socket, socketpair, setsockopt } = MACHINES[machine];
+export function seccompFilter(machine: Machine, { refusesFallocate, maxSharedBytes }: Fences): Buffer {
+  const { audit, index, clone, socket, socketpair, setsockopt, mmap, ioctl, fallocate } = MACHINES[machine];
   const numbers = (calls: readonly [number, number | null, string][]): number[] =>
     calls.map((call) => call[index]).filter((number) => number !== null);
   const program: [code: number, ifTrue: number, ifFalse: number, value: number][] = [];
@@ -88,6 +111,30 @@ export function seccompFilter(machine: keyof typeof MACHINES): Buffer {
     add(JUMP_EQUAL, number, 0, 1);
     add(RETURN, fail(ENOSYS));
   }
+  if (refusesFallocate) {
+    add(JUMP_EQUAL, fallocate, 0, 1);
+    // libc writes then.
+    add(RETURN, fail(EOPNOTSUPP));
+    add(JUMP_EQUAL, ioctl, 0, RESERVING_CONTROLS.length + 3);
+    add(LOAD, SECOND_ARGUMENT);
+    RESERVING_CONTROLS.forEach((control, at) => add(JUMP_EQUAL, control, RESERVING_CONTROLS.length - at, 0));
+    add(RETURN, ALLOW);
+    add(RETURN, fail(EOPNOTSUPP));
+  }
+  const bound = maxSharedBytes === null ? 0 : 6;
+  add(JUMP_EQUAL, mmap, 0, bound + 4);
+  add(LOAD, FOURTH_ARGUMENT);
+  add(JUMP_BITS, MAP_HUGETLB, bound + 1, 0);
+  if (maxSharedBytes !== null) {
+    add(JUMP_BITS, MAP_ANONYMOUS, 0, 5);
+    add(JUMP_BITS, MAP_SHARED, 0, 4);
+    add(LOAD, SECOND_ARGUMENT + HIGH);
+    add(JUMP_EQUAL, 0, 0, 3);
+    add(LOAD, SECOND_ARGUMENT);
+    add(JUMP_GREATER, maxSharedBytes, 1, 0);
+  }
+  add(RETURN, ALLOW);
+  add(RETURN, fail(ENOMEM));
   add(JUMP_EQUAL, setsockopt, 0, 7);
   add(LOAD, SECOND_ARGUMENT);
   add(JUMP_EQUAL, SOL_SOCKET, 0, 3);

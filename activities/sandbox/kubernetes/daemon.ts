@@ -11,6 +11,9 @@ import { Channel, ChannelClosedError, POD_PORT, type FromPod, type FromWorker, t
 /** The one session of a pod: its provider keeps the tree between commands under this name. */
 const SESSION = 'pod';
 
+/** The pod has limits of its own: what the daemon misses ends this session's pod alone. */
+const WATCHED = { cgroups: false, images: false };
+
 type PodChannel = Channel<FromPod, FromWorker>;
 interface PulledAt extends SandboxAt {
   reader: ContentReader;
@@ -27,7 +30,7 @@ export async function startDaemon(
   sandboxes: ConstructorParameters<typeof BubblewrapProvider>[0],
   log: Logger,
 ): Promise<{ close: () => Promise<void> }> {
-  const provider = new BubblewrapProvider<PulledAt>(sandboxes, ({ reader }) => reader, log);
+  const provider = new BubblewrapProvider<PulledAt>(sandboxes, ({ reader }) => reader, log, WATCHED);
   const problem = await provider.check();
   if (problem !== null) throw new Error(`${problem.reason} ${problem.remedy}`);
   let current: Connection | null = null;

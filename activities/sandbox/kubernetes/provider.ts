@@ -6,6 +6,7 @@ import {
   SandboxFailedError,
   type Sandbox,
   type SandboxAt,
+  type SandboxLimits,
   type SandboxProblem,
   type SandboxProvider,
 } from '../../../src/workspaces/sandbox.js';
@@ -37,6 +38,7 @@ const NO_CLUSTER: SandboxProblem = {
 export class KubernetesProvider implements SandboxProvider {
   /** Trees are in the pods. */
   readonly cacheBytes = 0;
+  readonly limits: SandboxLimits = { memory: 'pod', processes: 'pod', cpu: 'pod', disk: 'pod' };
   readonly #claims: Claims | null;
   /** The last claim got no pod. */
   #isUnbound = false;
