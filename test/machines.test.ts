@@ -17,6 +17,8 @@ const units = readdirSync(new URL('deploy/systemd/', root))
 interface Service {
   restart?: string;
   env_file: string;
+  mem_limit?: string;
+  pids_limit?: number | string;
   environment: Record<string, string>;
   depends_on: Record<string, unknown>;
   volumes: string[];
@@ -75,6 +77,27 @@ describe('the files for plain machines', () => {
         .and.match(/^Restart=always$/m)
         .and.match(/^NoNewPrivileges=yes$/m);
     }
+  });
+
+  it('compose.yaml and the units limit memory and processes of API and worker, and let a worker make groups for its commands', () => {
+    const { services } = parse(read('compose.yaml'), { merge: true }) as { services: Record<string, Service> };
+    for (const name of ['api', 'worker']) {
+      expect(services[name]!.mem_limit, name).to.match(/^\$\{[A-Z]+_MEMORY:-\d+g\}$/);
+      expect(String(services[name]!.pids_limit), name).to.match(/\d{3}/);
+    }
+    for (const unit of units) {
+      expect(read(unit))
+        .to.match(/^MemoryMax=\d+[G%]$/m)
+        .and.match(/^TasksMax=\d+$/m);
+    }
+    const worker = read('deploy/systemd/agent-session-worker.service');
+    expect(worker)
+      .to.match(/^Delegate=memory pids cpu$/m)
+      .and.match(/^OOMPolicy=continue$/m);
+    // They take from bubblewrap what it needs.
+    expect(worker).to.not.match(
+      /^(RestrictNamespaces|PrivateUsers|ProtectControlGroups|ProtectKernelTunables|ProtectProc|SystemCallFilter)=/m,
+    );
   });
 
   it('run.sh gives a command the settings, the home of its user and its arguments', function () {
