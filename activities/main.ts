@@ -64,11 +64,13 @@ export async function startWorker(
   let database: () => ReturnType<typeof postgresState> = () => Promise.resolve({ postgres: 'away' });
   const storage = await openStorage(config);
   const sandboxes = await openSandboxes(config, storage, log);
-  let health: () => Promise<Omit<PartStates, 'postgres' | 'reason' | 'sandbox'>> = () =>
+  let health: () => Promise<Omit<PartStates, 'postgres' | 'reason' | 'sandbox' | 'sandbox_limits'>> = () =>
     Promise.resolve({ temporal: 'away', worker: 'away' });
   const readiness = createReadiness(async () => {
     const [state, parts] = await Promise.all([database(), health()]);
-    return { ...state, ...parts, sandbox: sandboxes.isUp() ? 'ok' : 'off' };
+    const limits = sandboxes.limits();
+    const sandbox = sandboxes.isUp() ? 'ok' : 'off';
+    return { ...state, ...parts, sandbox, ...(limits !== null && { sandbox_limits: { ...limits } }) };
   });
   const status =
     config.metricsPort === null

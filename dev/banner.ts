@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../src/platform/config.js';
-import type { SandboxProblem } from '../src/workspaces/sandbox.js';
+import type { SandboxTrial } from '../activities/sandbox/open.js';
+import { formatLimits } from '../src/workspaces/sandbox.js';
 import { DATABASE } from './embedded-postgres.js';
 
 export interface BannerFacts {
@@ -11,8 +12,8 @@ export interface BannerFacts {
   postgresPort: number | null;
   usesLocalModel: boolean;
   dataDir: string;
-  /** Why `npm start` has switched sandboxes off. */
-  sandboxProblem: SandboxProblem | null;
+  /** What `npm start` has found; null: nothing was tried. */
+  sandbox: SandboxTrial | null;
 }
 
 /** The text `npm start` prints when everything is ready: the addresses, the key, and commands to paste. */
@@ -23,7 +24,7 @@ export async function banner({
   postgresPort,
   usesLocalModel,
   dataDir,
-  sandboxProblem,
+  sandbox,
 }: BannerFacts): Promise<string> {
   const base = config.publicUrl;
   const model = await firstModel(apiAddress(config), demoKey);
@@ -42,7 +43,7 @@ export async function banner({
           `  Postgres     postgres://postgres@127.0.0.1:${postgresPort}/${DATABASE} (password in ${join(dataDir, 'postgres.json')})`,
         ]),
     `  Model        ${model}${usesLocalModel ? ' (rules, not an LLM: set ANTHROPIC_API_KEY or MODELS_FILE for a real one)' : ''}`,
-    `  Sandbox      ${sandboxLine(config, sandboxProblem)}`,
+    `  Sandbox      ${sandboxLine(config, sandbox)}`,
     `  State        ${dataDir}`,
     '',
     '  Try it in another terminal:',
@@ -65,8 +66,11 @@ export async function banner({
   ].join('\n');
 }
 
-function sandboxLine({ sandboxProvider }: Config, problem: SandboxProblem | null): string {
-  if (sandboxProvider !== 'off') return `${sandboxProvider} (commands of agents run there)`;
+function sandboxLine({ sandboxProvider }: Config, trial: SandboxTrial | null): string {
+  const { problem = null, limits = null } = trial ?? {};
+  if (sandboxProvider !== 'off') {
+    return `${sandboxProvider} (commands of agents run there${limits === null ? '' : `; ${formatLimits(limits)}`})`;
+  }
   return problem === null ? 'off (SANDBOX_PROVIDER)' : `off: ${problem.reason} ${problem.remedy}`;
 }
 

@@ -5,7 +5,7 @@ import { acquireLock } from '#dev/lock.mjs';
 import { step } from '#dev/progress.mjs';
 import { temporalCli } from '#temporal-dev/temporal-cli.mjs';
 import { loadSettings } from '../src/models/settings.js';
-import { findSandboxProblem } from '../activities/sandbox/open.js';
+import { trySandbox } from '../activities/sandbox/open.js';
 import { migrate } from '../src/db/migrate.js';
 import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { freePort } from '../src/platform/free-port.js';
@@ -132,8 +132,10 @@ async function bringUp(
   }
 
   const config = await loadSettings(settings);
-  const sandboxProblem = env.SANDBOX_PROVIDER ? null : await step('Trying a sandbox', () => findSandboxProblem(config));
-  if (!env.SANDBOX_PROVIDER && sandboxProblem === null) {
+  const isChosen = Boolean(env.SANDBOX_PROVIDER);
+  const isTried = !isChosen || config.sandboxProvider === 'bubblewrap';
+  const sandbox = isTried ? await step('Trying a sandbox', () => trySandbox(config)) : null;
+  if (!isChosen && sandbox?.problem === null) {
     config.sandboxProvider = 'bubblewrap';
     settings.SANDBOX_PROVIDER = 'bubblewrap';
   }
@@ -148,7 +150,7 @@ async function bringUp(
     ),
   );
   supervise('The service', service);
-  const welcome = await banner({ ...embedded, config, demoKey, usesLocalModel, dataDir, sandboxProblem });
+  const welcome = await banner({ ...embedded, config, demoKey, usesLocalModel, dataDir, sandbox });
   return { welcome, failed: Promise.race(failures) };
 }
 

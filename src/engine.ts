@@ -27,7 +27,7 @@ const ATTRIBUTES_RETRY_MS = 10_000;
 export interface TurnEngine {
   workflows: TurnWorkflows;
   schedules: Schedules;
-  health: () => Promise<Omit<PartStates, 'postgres' | 'sandbox'>>;
+  health: () => Promise<Omit<PartStates, 'postgres' | 'sandbox' | 'sandbox_limits'>>;
   /** Whether the namespace has the search attributes. */
   searchable: () => boolean;
   close(): Promise<void>;

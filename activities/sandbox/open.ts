@@ -7,7 +7,12 @@ import { workspaceCacheBytes, workspaceSandboxDown } from '../../src/platform/me
 import { SetupError } from '../../src/platform/setup-error.js';
 import { EMPTY_MANIFEST } from '../../src/workspaces/manifest.js';
 import { PackReader } from '../../src/workspaces/packs.js';
-import type { SandboxProblem, SandboxProvider } from '../../src/workspaces/sandbox.js';
+import {
+  formatLimits,
+  type SandboxLimits,
+  type SandboxProblem,
+  type SandboxProvider,
+} from '../../src/workspaces/sandbox.js';
 import { BubblewrapProvider } from './bubblewrap/provider.js';
 import { accessOfPod } from './kubernetes/cluster-api.js';
 import { KubernetesProvider } from './kubernetes/provider.js';
@@ -22,6 +27,8 @@ interface Sandboxes {
   provider: SandboxProvider | null;
   /** Whether the last check could run a command. */
   isUp: () => boolean;
+  /** What keeps the limits of commands; null: no command can run. */
+  limits: () => SandboxLimits | null;
   close: () => void;
 }
 
@@ -30,10 +37,12 @@ interface Sandboxes {
  * @throws SetupError if they were asked for and do not work: commands never run without one
  */
 export async function openSandboxes(config: Config, storage: Storage, log: Logger): Promise<Sandboxes> {
-  if (config.sandboxProvider === 'off') return { provider: null, isUp: () => false, close: () => undefined };
+  if (config.sandboxProvider === 'off')
+    return { provider: null, isUp: () => false, limits: () => null, close: () => undefined };
   const provider = await newProvider(config, storage, log);
   const problem = await provider.check();
   if (problem !== null) throw notWorking(config.sandboxProvider, problem);
+  if (provider.limits !== null) log.info(formatLimits(provider.limits));
   let isUp = true;
   const check = async (): Promise<void> => {
     const found = await provider.check();
@@ -48,7 +57,7 @@ export async function openSandboxes(config: Config, storage: Storage, log: Logge
     clearInterval(timer);
     provider.close();
   };
-  return { provider, isUp: () => isUp, close };
+  return { provider, isUp: () => isUp, limits: () => (isUp ? provider.limits : null), close };
 }
 
 async function newProvider(config: Config, storage: Storage, log: Logger): Promise<SandboxProvider> {
@@ -58,15 +67,22 @@ async function newProvider(config: Config, storage: Storage, log: Logger): Promi
     : new BubblewrapProvider(config, reader, log);
 }
 
-/**
- * Runs a command in a sandbox of the provider that is set, of bubblewrap where it is off, and leaves nothing behind. Null: it works.
- */
-export async function findSandboxProblem(config: Config): Promise<SandboxProblem | null> {
+/** What a trial of a sandbox has found. */
+export interface SandboxTrial {
+  /** Null: it works. */
+  problem: SandboxProblem | null;
+  /** What keeps the limits of commands of a process like this one. */
+  limits: SandboxLimits | null;
+}
+
+/** Runs a command in a sandbox of the provider that is set, of bubblewrap where it is off, and leaves nothing behind. */
+export async function trySandbox(config: Config): Promise<SandboxTrial> {
   const provider = await newProvider(config, await openStorage(config), createLogger('silent', 'sandbox'));
   const session = `check-${ulid()}`;
+  const failed = (reason: string): SandboxTrial => ({ problem: { reason, remedy: PAGE }, limits: null });
   try {
     const problem = await provider.check();
-    if (problem !== null) return problem;
+    if (problem !== null) return { problem, limits: null };
     const signal = AbortSignal.timeout(TRIAL_TIMEOUT_MS);
     const sandbox = await provider.open(
       { sessionId: session, projectId: 'check', base: EMPTY_MANIFEST, mounts: [] },
@@ -75,9 +91,10 @@ export async function findSandboxProblem(config: Config): Promise<SandboxProblem
     const io = { cwd: '/', stdin: null, timeoutMs: TRIAL_TIMEOUT_MS, onOutput: () => undefined, signal };
     const { code } = await sandbox.run(['bash', '-c', 'exit 7'], io);
     await sandbox.close(null);
-    return code === 7 ? null : { reason: `A command that exits with 7 ended with ${code}.`, remedy: PAGE };
+    if (code !== 7) return failed(`A command that exits with 7 ended with ${code}.`);
+    return { problem: null, limits: provider.limits };
   } catch (error) {
-    return { reason: `No command can be run: ${(error as Error).message}.`, remedy: PAGE };
+    return failed(`No command can be run: ${(error as Error).message}.`);
   } finally {
     await provider.dispose(session);
     provider.close();

@@ -7,6 +7,8 @@ export interface PartStates {
   worker: PartState;
   /** Whether commands of workspaces can run: for an API by the setting, for a worker by its last check. */
   sandbox: 'ok' | 'off';
+  /** Of a worker whose commands can run: what keeps the limits of each. */
+  sandbox_limits?: Record<'memory' | 'processes' | 'cpu' | 'disk', string>;
   /** Why Postgres cannot serve, where an operator must change something. */
   reason?: string;
 }

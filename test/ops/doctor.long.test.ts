@@ -11,6 +11,7 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import { diagnose, formatFindings } from '../../ops/doctor/diagnose.js';
 import type { Finding } from '../../ops/doctor/check.js';
 import { seal } from '../../src/platform/sealed.js';
+import { requireSandbox } from '../support/sandbox.js';
 import { temporalAddress } from '../support/temporal.js';
 import { useTurnService } from '../support/use.js';
 
@@ -97,6 +98,14 @@ describe('doctor', () => {
     } finally {
       process.env.PATH = PATH;
     }
+  });
+
+  it('doctor says what keeps the limits of commands on its machine', async function () {
+    await requireSandbox(this);
+    const found = await diagnose({ ...env, SANDBOX_PROVIDER: 'bubblewrap' });
+    expect(found.find(({ part }) => part === 'sandbox')!.detail).to.match(
+      /^a command runs in a sandbox of bubblewrap; limits of commands: memory\b.* disk\b/,
+    );
   });
 
   it('doctor reports sandboxes in pods that were asked for outside of a cluster', async () => {

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { openStorage } from '../../src/files/open-storage.js';
 import { newStorageKey } from '../../src/files/storage.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../../src/platform/free-port.js';
 import { budget, PRICE, tokens } from '../support/money.js';
 import { processesWith } from '../support/processes-with.js';
 import { failure, message, text, toolUse } from '../support/scripted-model.js';
@@ -327,6 +328,22 @@ describe('a session with a workspace', () => {
       const [result] = events.filter(({ type }) => type === 'agent.tool_result');
       expect(result.is_error).to.equal(true);
       expect(result).to.not.have.property('workspace');
+    }
+  });
+
+  it('a session with a workspace has its commands on workers whose /readyz says what keeps each limit', async () => {
+    const metricsPort = await freePort();
+    const worker = await service.startWorker({ metricsPort });
+    try {
+      const body = (await (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).json()) as Record<string, object>;
+      expect(body).to.include({ sandbox: 'ok' });
+      const { sandbox_limits: limits } = body;
+      expect(limits).to.have.all.keys('memory', 'processes', 'cpu', 'disk');
+      expect(Object.values(limits!).join()).to.match(
+        /^(cgroup|watched),(cgroup|user),(cgroup|nice),(file system|watched)$/,
+      );
+    } finally {
+      await worker.close();
     }
   });
 
