@@ -375,7 +375,9 @@ describe('the credential of a user', () => {
     await service.send(id, 'Again');
     await requiredActions(service, id);
     const { body } = await service.api('GET', `/v1/credentials?user=ivy`);
-    expect(body.items[0].last_error).to.match(/authorization has ended, or its refresh was refused|authorization server refused the/);
+    expect(body.items[0].last_error).to.match(
+      /authorization has ended, or its refresh was refused|authorization server refused the/,
+    );
     expect(body.items[0].auth.status).to.equal('authorization_required');
     pair.gateway = undefined;
     const again = await service.api('POST', `/v1/credentials/${body.items[0].id}/authorize`);
