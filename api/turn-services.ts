@@ -9,6 +9,7 @@ import { connectLazily } from '../src/temporal/connection.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import { openTurnEngine, type TurnEngine } from '../src/engine.js';
 import type { Schedules } from '../src/schedules/open.js';
+import { TokenStreams } from '../src/stream/token-streams.js';
 import { OpenStreams } from './events/open-streams.js';
 
 export interface TurnServices {
@@ -51,7 +52,8 @@ export function openTurnServices(
   for (const one of shared === undefined ? [notifier] : [notifier, shared.notifier]) {
     one.alsoHere((sessionId, notification) => feed.receive(sessionId, notification));
   }
-  const streams = new OpenStreams(db, config.maxStreamsPerProject, log);
+  const tokenStreams = new TokenStreams(db, backgroundPool);
+  const streams = new OpenStreams(db, config.maxStreamsPerProject, tokenStreams, log);
   return {
     parts: {
       notifier,
@@ -63,6 +65,7 @@ export function openTurnServices(
     },
     async close() {
       streams.close();
+      await tokenStreams.close();
       await reconciler.close();
       await notifier.flush();
       await feed.close();

@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import type { DataSource } from 'typeorm';
 import { ServiceError } from '../../src/platform/errors.js';
+import { ignored } from '../../src/platform/ignored.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { openStreams } from '../../src/platform/metrics.js';
 import { liveKeyIds, type LiveKey } from '../../src/projects/api-keys.js';
 import type { SessionToken } from '../../src/projects/session-token.js';
+import { MAX_TOKEN_STREAMS, type TokenSlot, type TokenStreams } from '../../src/stream/token-streams.js';
 import type { SseConnection } from './sse-connection.js';
 
 const TICK_MS = 1000;
-const TICKS_PER_KEY_CHECK = 4;
+const TICKS_PER_CHECK = 4;
 const RETRY_AFTER_SECONDS = '5';
-/** Open streams of all tokens of a session in this process (docs/contract.md §16). */
-const MAX_TOKEN_STREAMS = 10;
 
 type StreamOwner = Pick<LiveKey, 'keyId' | 'projectId'> & { token: SessionToken | null };
 
@@ -20,7 +20,11 @@ export class OpenStream {
   /** Set when the response begins. */
   connection: SseConnection | null = null;
 
-  constructor(readonly owner: StreamOwner) {}
+  /** `slot`: null for a stream of a key, and while the slot is being taken again. */
+  constructor(
+    readonly owner: StreamOwner,
+    public slot: TokenSlot | null,
+  ) {}
 
   /** Aborts when the stream must end or its client disconnects. */
   get signal(): AbortSignal {
@@ -39,10 +43,6 @@ export class OpenStream {
 export class OpenStreams {
   #streams = new Set<OpenStream>();
   readonly #perProject: StreamCount;
-  readonly #perSession = new StreamCount(
-    MAX_TOKEN_STREAMS,
-    `The tokens of this session have ${MAX_TOKEN_STREAMS} open streams together, their limit. Close one, or try again later.`,
-  );
   #timer: NodeJS.Timeout;
   #ticks = 0;
   #closed = false;
@@ -50,6 +50,7 @@ export class OpenStreams {
   constructor(
     private readonly db: DataSource,
     maxPerProject: number,
+    private readonly tokenStreams: TokenStreams,
     private readonly log: Logger,
   ) {
     this.#perProject = new StreamCount(
@@ -64,9 +65,24 @@ export class OpenStreams {
    * @throws ServiceError too_many_streams
    */
   async run(owner: StreamOwner, res: ServerResponse, serve: (stream: OpenStream) => Promise<void>): Promise<void> {
-    const leave = this.#count(owner);
+    // Of the session before the project: the streams of one page do not use up those of the project.
+    const slot = owner.token === null ? null : await this.#takeSlot(owner.token);
+    const stream = new OpenStream(owner, slot);
+    try {
+      await this.#runCounted(stream, res, serve);
+    } finally {
+      this.#streams.delete(stream);
+      if (stream.slot !== null) this.tokenStreams.giveBack(stream.slot);
+    }
+  }
+
+  async #runCounted(
+    stream: OpenStream,
+    res: ServerResponse,
+    serve: (stream: OpenStream) => Promise<void>,
+  ): Promise<void> {
+    const leave = this.#perProject.enter(stream.owner.projectId);
     openStreams.inc();
-    const stream = new OpenStream(owner);
     this.#streams.add(stream);
     // The request arrived before the drain began. If the stream stayed open, it would delay the drain to its limit.
     if (this.#closed || res.closed) stream.end();
@@ -74,7 +90,6 @@ export class OpenStreams {
     try {
       await serve(stream);
     } finally {
-      this.#streams.delete(stream);
       leave();
       openStreams.dec();
     }
@@ -87,19 +102,12 @@ export class OpenStreams {
     for (const stream of this.#streams) stream.end();
   }
 
-  /** Counts a stream; returns a function that uncounts it. The streams of one page do not use up those of the project. */
-  #count({ projectId, token }: StreamOwner): () => void {
-    const leaveSession = token === null ? null : this.#perSession.enter(token.sessionId);
-    try {
-      const leaveProject = this.#perProject.enter(projectId);
-      return () => {
-        leaveSession?.();
-        leaveProject();
-      };
-    } catch (error) {
-      leaveSession?.();
-      throw error;
-    }
+  async #takeSlot({ sessionId }: SessionToken): Promise<TokenSlot> {
+    const slot = await this.tokenStreams.take(sessionId);
+    if (slot !== null) return slot;
+    throw tooManyStreams(
+      `The tokens of this session have ${MAX_TOKEN_STREAMS} open streams together, their limit. Close one, or try again later.`,
+    );
   }
 
   #tick(): void {
@@ -109,7 +117,30 @@ export class OpenStreams {
       if (stream.owner.token !== null && stream.owner.token.expiresAt <= now) stream.end();
     }
     this.#ticks += 1;
-    if (this.#ticks % TICKS_PER_KEY_CHECK === 0) void this.#endRevoked();
+    if (this.#ticks % TICKS_PER_CHECK !== 0) return;
+    void this.#endRevoked();
+    void this.#takeLostSlots();
+    this.tokenStreams.retry();
+  }
+
+  /** Takes the slots again that other processes took while this one could not renew its lease. A stream that gets none ends. */
+  async #takeLostSlots(): Promise<void> {
+    const holders = new Map(
+      [...this.#streams].flatMap((stream) => (stream.slot === null ? [] : [[stream.slot, stream]])),
+    );
+    const lost = await this.tokenStreams.findLost([...holders.keys()]).catch((err: unknown) => {
+      this.log.warn({ err }, 'the slots of open streams could not be checked; the next check tries again');
+      return [];
+    });
+    for (const old of lost) {
+      const stream = holders.get(old)!;
+      if (!this.#streams.has(stream)) continue;
+      stream.slot = null;
+      const slot = await this.tokenStreams.take(old.sessionId).catch(ignored('the stream ends'));
+      if (this.#streams.has(stream)) stream.slot = slot ?? null;
+      else if (slot) this.tokenStreams.giveBack(slot);
+      if (!slot) stream.end();
+    }
   }
 
   async #endRevoked(): Promise<void> {
@@ -125,7 +156,11 @@ export class OpenStreams {
   }
 }
 
-/** The open streams of each project or session. */
+function tooManyStreams(message: string): ServiceError {
+  return new ServiceError('too_many_streams', message, undefined, { 'Retry-After': RETRY_AFTER_SECONDS });
+}
+
+/** The open streams of each project in this process. */
 class StreamCount {
   readonly #open = new Map<string, number>();
 
@@ -138,7 +173,7 @@ class StreamCount {
   enter(id: string): () => void {
     const open = this.#open.get(id) ?? 0;
     if (open >= this.max) {
-      throw new ServiceError('too_many_streams', this.message, undefined, { 'Retry-After': RETRY_AFTER_SECONDS });
+      throw tooManyStreams(this.message);
     }
     this.#open.set(id, open + 1);
     return () => {

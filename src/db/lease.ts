@@ -42,6 +42,14 @@ export class Lease {
   }
 
   /**
+   * Since when Postgres has answered this process without a gap as long as the lease; null before the first answer. While it stays the
+   * same, nobody can have found that the lease had run out.
+   */
+  get since(): string | null {
+    return this.#last?.since ?? null;
+  }
+
+  /**
    * SQL condition: this process holds the lease now, and Postgres has answered it without a gap for the given time. A gap is at least as
    * long as the lease.
    */

@@ -7,6 +7,7 @@ import { endTurn } from '../turns/finish.js';
 import type { ReconcileDeps } from './deps.js';
 import { STALE_TURN, type StaleTurn } from './repair.js';
 import { reconcileAll, reconcileStale } from './stale-turns.js';
+import { deleteDeadTokenStreams } from '../stream/token-streams.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
 import { STOP_AFTER_CANCEL_MS } from '../stream/deltas.js';
 import { foldOldPreviews } from '../sessions/fold-previews.js';
@@ -36,9 +37,8 @@ const INTERVALS_MS = {
 
 /**
  * Keeps open turns moving: starts workflows that never started or vanished, ends turns that are cancelled or whose workflow is
- * gone, reassigns the activities of crashed workers, creates and drops the partitions of deltas, adds up the bytes
- * of rows, and brings Temporal's schedules
- * in line with the tables. Only the process that holds the lease does it. Returns a function that stops after the rounds under way.
+ * gone, reassigns the activities of crashed workers, creates and drops the partitions of deltas, deletes the
+ * slots of dead processes' streams, adds up the bytes of rows, and brings Temporal's schedules in line with the tables. Only the process that holds the lease does it. Returns a function that stops after the rounds under way.
  */
 export function startReconciler(
   deps: ReconcileDeps & { reconcileSchedules: () => Promise<void> },
@@ -64,6 +64,7 @@ export function startReconciler(
     each(INTERVALS_MS.partitions, async () => {
       await createPartitions(deps.db);
       await dropOldPartitions(deps.db);
+      await deleteDeadTokenStreams(deps.db);
     }),
     each(INTERVALS_MS.sessions, async () => {
       const hasMore = [await addRowBytes(deps.db), await countOldSessions(deps.db), await foldOldPreviews(deps.db)];

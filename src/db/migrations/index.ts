@@ -22,6 +22,7 @@ import { ManifestStorage1800000000020 } from './20-manifest-storage.js';
 import { FilesOfEvents1800000000021 } from './21-files-of-events.js';
 import { RowBytes1800000000022 } from './22-row-bytes.js';
 import { FoldedPreviews1800000000023 } from './23-folded-previews.js';
+import { TokenStreams1800000000024 } from './24-token-streams.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -53,6 +54,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [FilesOfEvents1800000000021, 'ccd6b3bae7e511623a7b1cb26d10d6d74b5a5cf520714486a0da7348208a7a78'],
   [RowBytes1800000000022, '3047a0b8a07e89ad600317bcca3d9c7b00c56f55539fc64f1480866861ed239b'],
   [FoldedPreviews1800000000023, '10c974b23f2eeff879e4f9d2459523f7f65c358198b11c3348c0c202b5b00a47'],
+  [TokenStreams1800000000024, 'ce4a358205699164bc506f2b88fb28664b6186ea55e116c5088e096333fb76a0'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import type { Api } from '../../../api/main.js';
 import { eventually } from '../../support/eventually.js';
 import { heapInUse } from '../../support/heap.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
+import { newToken } from '../../support/tokens.js';
 import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
@@ -41,6 +43,42 @@ describe('the open streams of a project', () => {
     const other = await service.newKey({ project: 'other' });
     const { body } = await service.as(other)('POST', '/v1/sessions', { model_id: 'test-model' });
     expect((await open(other, body.id)).status).to.equal(200);
+  });
+});
+
+/** docs/contract.md §16. */
+describe('the open streams of session tokens', () => {
+  const service = useService();
+  const streams: SseReader[] = [];
+  let other: Api;
+  before(async () => {
+    other = await service.anotherApi();
+  });
+  after(async () => {
+    for (const stream of streams) stream.close();
+  });
+
+  it('the open streams of session tokens are ten for a session in all processes together, and those of keys do not count', async () => {
+    const urls = [service.url, other.url];
+    const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
+    const token = await newToken(service, body.id);
+    const open = async (url: string, key = token): Promise<SseReader> => {
+      const stream = await openSse(`${url}/v1/sessions/${body.id}/events/stream`, key);
+      streams.push(stream);
+      return stream;
+    };
+    const openAtBoth = (count: number): Promise<SseReader[]> =>
+      Promise.all(Array.from({ length: count }, (_, n) => open(urls[n % 2]!)));
+    const [first] = await openAtBoth(10);
+    expect((await openAtBoth(4)).map(({ status }) => status)).to.deep.equal([429, 429, 429, 429]);
+    for (const url of urls) expect((await open(url, service.key)).status).to.equal(200);
+    expect(await service.db.query('SELECT FROM token_streams')).to.have.length(10);
+    first!.close();
+    await eventually('the other process has room', async () => (await open(urls[1]!)).status === 200);
+    expect((await open(urls[0]!)).status).to.equal(429);
+    await other.close();
+    expect(await service.db.query('SELECT FROM token_streams')).to.have.length(4);
+    expect((await open(urls[0]!)).status).to.equal(200);
   });
 });
 

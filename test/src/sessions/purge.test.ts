@@ -8,10 +8,10 @@ const TABLES = [
   ...['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks'],
   ...['required_actions', 'authorization_waits', 'elicitations', 'compactions', 'session_states', 'waiting_messages'],
 ];
-/** They outlive a session, or are gone before its purge: with its deletion, the end of its turn, and their partition. */
+/** They outlive a session, or are gone before its purge: with its deletion, the end of its turn or stream, and their partition. */
 const NOT_PURGED = [
   ...['turn_usage', 'webhook_deliveries', 'files', 'schedules', 'schedule_runs'],
-  ...['open_turns', 'deltas', 'workspaces', 'kept_workspaces'],
+  ...['open_turns', 'token_streams', 'deltas', 'workspaces', 'kept_workspaces'],
 ];
 
 describe('the purge of deleted sessions', () => {
