@@ -1,4 +1,4 @@
-/** `npm run keys`, `doctor`, `turn`, `maintenance`, `reencrypt` and `usage`: runs the command of ops, on the embedded parts where the environment names no others. */
+/** `npm run keys`, `doctor`, `turn`, `top`, `maintenance`, `reencrypt` and `usage`: runs the command of ops, on the embedded parts where the environment names no others. */
 import { messageOf } from './progress.mjs';
 import { setup } from './setup.mjs';
 

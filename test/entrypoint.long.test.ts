@@ -72,6 +72,7 @@ describe('the entry script of the image', () => {
       .that.contains('Usage:');
     expect(await ran('maintenance', 'storage')).to.include({ code: 0 });
     expect(await ran('turn', 'show', 'turn_none')).to.include({ code: 1, output: 'There is no turn turn_none.\n' });
+    expect((await ran('top')).output).to.contain('The last 15 minutes');
     expect(await ran('reencrypt')).to.include({ code: 0 });
     expect(await ran('usage', 'forget', '--project', 'demo', '--metadata', 'a=b')).to.include({ code: 0 });
     const { code, output } = await ran('doctor');

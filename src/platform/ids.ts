@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { decodeTime, monotonicFactory } from 'ulid';
+import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
 /** The prefix of every kind of id (contract.md §2). */
 const ID_PREFIXES = {
@@ -39,4 +39,9 @@ export function idPattern(kind: IdKind): string {
 /** When an id of ours was made, in ms since 1970. */
 export function createdAt(id: string): number {
   return decodeTime(id.slice(-26).toUpperCase());
+}
+
+/** Smaller than each id of the kind that is made from this time on, in ms since 1970. */
+export function firstIdAt(kind: IdKind, ms: number): string {
+  return ID_PREFIXES[kind] + encodeTime(ms).toLowerCase();
 }

@@ -7,7 +7,8 @@ export const OPEN_TURNS = `
   LEFT JOIN (SELECT id, state FROM open_turns JOIN turns ON id = turn_id) AS open USING (state)
   GROUP BY state`;
 
-const OPEN_QUESTIONS = `
+/** The turns that wait for a person or a client, once for each question. */
+export const OPEN_QUESTIONS = `
   SELECT turn_id, asked_at FROM required_actions WHERE state = 'open'
   UNION ALL SELECT turn_id, asked_at FROM elicitations WHERE state = 'open'
   UNION ALL SELECT turn_id, asked_at FROM authorization_waits WHERE state = 'open'`;
