@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig, type Config } from '../../src/platform/config.js';
@@ -26,6 +26,8 @@ export function testConfig(
   overrides: Partial<Config>,
 ): { config: Config; remove: () => void } {
   const dir = mkdtempSync(join(process.env.TEST_STATE_DIR ?? tmpdir(), 'service-'));
+  // The users of sandboxes must reach it: then the sandboxes are below it too, and go with it.
+  chmodSync(dir, 0o711);
   const modelsFile = join(dir, 'models.json');
   writeFileSync(modelsFile, JSON.stringify(models));
   const config = loadConfig({
@@ -43,6 +45,7 @@ export function testConfig(
   });
   return {
     config: { ...config, ...overrides },
-    remove: () => rmSync(dir, { recursive: true, force: true }),
+    // A worker that has closed is still unmounting the file systems of its trees.
+    remove: () => rmSync(dir, { recursive: true, force: true, maxRetries: 20 }),
   };
 }

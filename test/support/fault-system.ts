@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
@@ -12,6 +12,7 @@ import type { Turn } from './fault-client.js';
 import { startMcpServer, type TestMcpServer } from './mcp-server.js';
 import { createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
 import { startRole, type Role, type RoleProcess } from './role-process.js';
+import { removeWritable } from './sandbox.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.js';
 import { startTemporalServer, temporalAddress, type TestTemporal } from './temporal.js';
@@ -80,6 +81,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const db = await openDataSource(options.queriesThroughProxy ? proxied : database.url, 4, 'test');
   const temporalClient = await connectClient(address);
   const dataDir = mkdtempSync(join(tmpdir(), 'faults-'));
+  // The users of sandboxes must reach it: then the sandboxes are below it too, and go with it.
+  chmodSync(dataDir, 0o711);
   const entry = {
     ...TEST_MODEL,
     ...{ id: 'scripted', display_name: 'Scripted', model: 'scripted-1', base_url: model.url },
@@ -151,7 +154,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       ]);
       await Promise.all([proxies?.postgres.close(), proxies?.temporal.close()]);
       await Promise.all([system.postgres?.stop() ?? database.drop(), temporal?.stop()]);
-      rmSync(dataDir, { recursive: true, force: true });
+      // Killed workers leave the file systems of their trees mounted.
+      removeWritable(dataDir);
     },
   };
   return system;
