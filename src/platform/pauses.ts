@@ -1,7 +1,15 @@
-import { setImmediate } from 'node:timers/promises';
-
 /** How long a loop may keep the event loop from other work. */
 const MAX_BLOCK_MS = 4;
+
+/** The loops that pause, in the order in which they go on. */
+const paused: (() => void)[] = [];
+
+/** In each round of the event loop only one of them goes on: however many there are, a request waits for one piece a round. */
+function resumeNext(): void {
+  const resume = paused.shift()!;
+  if (paused.length > 0) setImmediate(resumeNext);
+  resume();
+}
 
 /**
  * Lets other work run when a loop has blocked the event loop for some milliseconds: `if (pauses.isDue) await pauses.take()` in each
@@ -15,7 +23,9 @@ export class Pauses {
   }
 
   async take(): Promise<void> {
-    await setImmediate();
+    await new Promise<void>((resolve) => {
+      if (paused.push(resolve) === 1) setImmediate(resumeNext);
+    });
     this.#since = performance.now();
   }
 }
