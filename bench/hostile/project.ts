@@ -25,12 +25,13 @@ export async function runTurn(
   session: string,
   files: string[] = [],
   content = 'What is it?',
+  pollMs = 20,
 ): Promise<string> {
   const sent = await call('POST', `/v1/sessions/${session}/messages`, { content, files });
   if (sent.status !== 201) return `not accepted: ${sent.status}`;
   for (;;) {
     const { status } = (await call('GET', `/v1/sessions/${session}`)).body as { status: string };
     if (status !== 'RUNNING') return status;
-    await pause(20);
+    await pause(pollMs);
   }
 }

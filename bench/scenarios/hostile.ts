@@ -64,6 +64,8 @@ export async function startAttacker(bench: Bench) {
       const [{ outcome }] = (await once(process, 'message')) as [{ outcome: string }];
       return outcome;
     },
+    /** Ends the attacks of a mix after their rounds. */
+    stop: () => process.send('stop'),
   };
 }
 
@@ -79,7 +81,7 @@ export default scenario({
     const attacks = Object.keys(ATTACKS).filter((each) => each.includes(only));
     if (attacks.length === 0) throw new Error(`No attack has ${only} in its name:\n${Object.keys(ATTACKS).join('\n')}`);
     const attacker = await startAttacker(bench);
-    const { url, newKey } = await startService(bench, attacker.mcpHost);
+    const { url, newKey } = await startService(bench, { MCP_ALLOWED_HOSTS: attacker.mcpHost });
     const key = newKey('hostile');
     const call = callOf({ url, key: newKey('normal') });
     const pid = serving(url);
@@ -151,26 +153,24 @@ function watchHealth(url: string): { stop(): number } {
   return { stop: () => ((isOver = true), gapMs) };
 }
 
-async function startService(
-  bench: Bench,
-  mcpHost: string,
-): Promise<{ url: string; newKey: (project: string) => string }> {
-  const env = { ...process.env, DATA_DIR: makeStateDir(), MCP_ALLOWED_HOSTS: mcpHost };
+/** `npm start` with a state of its own, and its commands. */
+export async function startService(bench: Bench, settings: Record<string, string>) {
+  const dataDir = makeStateDir();
+  const env = { ...process.env, DATA_DIR: dataDir, ...settings };
   const service = spawn('npm', ['start'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
   bench.atEnd(async () => {
     process.kill(-service.pid!, 'SIGINT');
     await once(service, 'exit');
   });
-  const newKey = (project: string): string => {
-    const args = ['run', '--silent', 'keys', '--', 'create', '--project', project, '--scopes', 'all'];
-    return execFileSync('npm', args, { cwd: root, env, encoding: 'utf8' }).trim();
-  };
+  const keys = (...args: string[]): string =>
+    execFileSync('npm', ['run', '--silent', 'keys', '--', ...args], { cwd: root, env, encoding: 'utf8' }).trim();
+  const newKey = (project: string): string => keys('create', '--project', project, '--scopes', 'all');
   const [, url = ''] = await outputOf(service, /API\s+(http\S+)/);
-  return { url, newKey };
+  return { url, dataDir, keys, newKey };
 }
 
 /** The process that listens on the service's port. */
-function serving(url: string): number {
+export function serving(url: string): number {
   const out = execFileSync('sh', ['-c', `ss -ltnpH "sport = :${new URL(url).port}"`], { encoding: 'utf8' });
   const [, pid] = /pid=(\d+)/.exec(out) ?? [];
   if (pid === undefined) throw new Error(`nothing listens at ${url}`);
