@@ -14,12 +14,15 @@ export const DESCRIPTORS = {
   go: 8,
   alive: 9,
   group: 10,
+  hosts: 11,
 } as const;
 
 /** The user `agent` as the sandbox sees it; on the machine it is another one. */
 const AGENT = 1000;
 export const PASSWD = `root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:${AGENT}:${AGENT}:agent:${HOME}:/bin/bash\n`;
 export const GROUP = `root:x:0:\nagent:x:${AGENT}:\n`;
+/** Programs find their own servers by name. There is no other machine. */
+export const HOSTS = '127.0.0.1 localhost sandbox\n';
 export const PATH = '/usr/local/bin:/usr/bin:/bin';
 const ENVIRONMENT = { PATH, HOME, USER: 'agent', LANG: 'C.UTF-8', TZ: 'UTC', TMPDIR: '/tmp' };
 const SHARED_MEMORY = 64 * MIB;
@@ -51,7 +54,7 @@ interface SandboxView {
 /** The options of bwrap. They go through a descriptor: a command line is shown to the sandbox, which must see no path of the machine. */
 export function bwrapOptions({ tree, root, linkedEtc, mounts, disablesUserns, unsharesNet }: SandboxView): string[] {
   const programs = root === '/' ? '' : root;
-  const { passwd, group, filter } = DESCRIPTORS;
+  const { passwd, group, hosts, filter } = DESCRIPTORS;
   return [
     ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ...(unsharesNet ? ['--unshare-net'] : []),
@@ -67,6 +70,7 @@ export function bwrapOptions({ tree, root, linkedEtc, mounts, disablesUserns, un
     ]),
     ...['--perms', '0444', '--file', String(passwd), '/etc/passwd'],
     ...['--perms', '0444', '--file', String(group), '/etc/group'],
+    ...['--perms', '0444', '--file', String(hosts), '/etc/hosts'],
     ...[
       '--proc',
       '/proc',
@@ -153,10 +157,10 @@ export function cloneOf(root: string): number | null {
 const OUTER = `[ "$PPID" = "$1" ] || exit
 shift
 umask 022
-for fd in /proc/self/fd/*; do fd=\${fd##*/}; case $fd in [0-9]|10|255) ;; *) eval "exec $fd>&-" 2>/dev/null;; esac; done
-{ read -r end <&${DESCRIPTORS.alive}; kill -KILL 0; } >/dev/null 2>&1 3<&- 4<&- 5<&- 6>&- 7>&- 8<&- 10<&- &
+for fd in /proc/self/fd/*; do fd=\${fd##*/}; case $fd in [0-9]|10|11|255) ;; *) eval "exec $fd>&-" 2>/dev/null;; esac; done
+{ read -r end <&${DESCRIPTORS.alive}; kill -KILL 0; } >/dev/null 2>&1 3<&- 4<&- 5<&- 6>&- 7>&- 8<&- 10<&- 11<&- &
 exec ${DESCRIPTORS.alive}<&-
-{ exec -a bwrap "$@"; } 2>&1 | exec cat 3<&- 4<&- 5<&- 6>&- 7>&- 8<&- 10<&-
+{ exec -a bwrap "$@"; } 2>&1 | exec cat 3<&- 4<&- 5<&- 6>&- 7>&- 8<&- 10<&- 11<&-
 kill -KILL $!`;
 
 /** Makes the network where bwrap cannot: in a user namespace around that of bwrap. */

@@ -248,12 +248,12 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
   async #run(parts: Parts, { tree, startBytes, mounts }: Used, argv: string[], io: CommandIo): Promise<CommandEnd> {
     const { folder, groups, images, disablesUserns, unsharesNet, clone, linkedEtc } = parts;
     const { sandboxMemoryMb, sandboxDiskMb, sandboxRoot } = this.settings;
-    const { bwrap, filter, passwd, group } = folder;
+    const { bwrap, filter, passwd, group, hosts } = folder;
     const cgroup = (await groups?.take()) ?? null;
     try {
       return await runCommand(
         {
-          ...{ bwrap, filter, passwd, group, disablesUserns, unsharesNet, clone, linkedEtc, mounts, cgroup },
+          ...{ bwrap, filter, passwd, group, hosts, disablesUserns, unsharesNet, clone, linkedEtc, mounts, cgroup },
           owner: tree.owner,
           root: sandboxRoot ?? '/',
           maxMemory: sandboxMemoryMb * MIB,

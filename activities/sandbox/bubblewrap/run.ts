@@ -23,10 +23,11 @@ export interface RunOptions {
   disablesUserns: boolean;
   unsharesNet: boolean;
   linkedEtc: string[];
-  /** Files with the filter of system calls, /etc/passwd and /etc/group. */
+  /** Files with the filter of system calls, /etc/passwd, /etc/group and /etc/hosts. */
   filter: string;
   passwd: string;
   group: string;
+  hosts: string;
   maxMemory: number;
   /** Null: the kernel keeps no limits of groups here. */
   cgroup: CommandGroup | null;
@@ -38,11 +39,24 @@ export interface RunOptions {
 export async function runCommand(options: RunOptions, argv: string[], io: CommandIo): Promise<CommandEnd> {
   io.signal.throwIfAborted();
   const [file, args] = commandLine({ ...options, memoryBytes: options.maxMemory, cwd: io.cwd, argv });
-  const handles = await openAll([options.filter, options.passwd, options.group]);
+  const handles = await openAll([options.filter, options.passwd, options.group, options.hosts]);
   const began = performance.now();
-  const [filter, passwd, group] = handles.map(({ fd }) => fd);
+  const [filter, passwd, group, hosts] = handles.map(({ fd }) => fd);
   const input = io.stdin === null ? ('ignore' as const) : ('pipe' as const);
-  const stdio: StdioOptions = [input, 'pipe', 'pipe', filter, 'pipe', passwd, 'pipe', 'pipe', 'pipe', 'pipe', group];
+  const stdio: StdioOptions = [
+    input,
+    'pipe',
+    'pipe',
+    filter,
+    'pipe',
+    passwd,
+    'pipe',
+    'pipe',
+    'pipe',
+    'pipe',
+    group,
+    hosts,
+  ];
   const outer = spawn(file, args, { cwd: '/', env: { PATH }, detached: true, stdio });
   const failed = new Promise<never>((_, reject) => outer.once('error', reject));
   failed.catch(ignored('it is waited for below'));

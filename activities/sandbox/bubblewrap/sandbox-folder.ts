@@ -16,7 +16,7 @@ import { dirname, join, resolve } from 'node:path';
 import { ulid } from 'ulid';
 import { ignored } from '../../../src/platform/ignored.js';
 import { beginRemoval, removeTree } from '../remove-tree.js';
-import { GROUP, PASSWD } from './command-line.js';
+import { GROUP, HOSTS, PASSWD } from './command-line.js';
 import { mountsBelow, unmountAll } from './images.js';
 import { isKnownMachine, seccompFilter, type Fences, type Machine } from './seccomp.js';
 
@@ -42,6 +42,7 @@ export class SandboxFolder {
   readonly filter: string;
   readonly passwd: string;
   readonly group: string;
+  readonly hosts: string;
   /** Null unless the worker is root. */
   readonly firstUser = process.getuid?.() === 0 ? FIRST_USER + (process.pid % MAX_PROCESSES) * USERS_PER_PROCESS : null;
   readonly #path: string;
@@ -61,10 +62,12 @@ export class SandboxFolder {
     this.filter = place('filter');
     this.passwd = place('passwd');
     this.group = place('group');
+    this.hosts = place('hosts');
     for (const path of [this.#path, this.trees, this.mounts]) makeOpen(path);
     this.bwrap = this.#reachable(bwrap);
     writeFileSync(this.passwd, PASSWD);
     writeFileSync(this.group, GROUP);
+    writeFileSync(this.hosts, HOSTS);
   }
 
   /** Writes the filter of system calls. */
@@ -86,7 +89,9 @@ export class SandboxFolder {
 
   /** Someone may have cleaned up below `SANDBOX_DIR`. */
   get isThere(): boolean {
-    return [this.trees, this.mounts, this.bwrap, this.filter, this.passwd].every((path) => existsSync(path));
+    return [this.trees, this.mounts, this.bwrap, this.filter, this.passwd, this.group, this.hosts].every((path) =>
+      existsSync(path),
+    );
   }
 
   /** Shows that this process lives, and removes the folders of those that do not. */

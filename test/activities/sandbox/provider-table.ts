@@ -107,13 +107,21 @@ export function describeProvider(title: string, make: NewProvider): void {
           [ -e "$link" ] || echo "$link"; done
         python3 -c 'import grp, os; print(grp.getgrgid(os.getgid()).gr_name)'; id -un
         if command -v openssl >/dev/null; then openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 1 -subj /CN=test 2>/dev/null && echo signed; else echo signed; fi
-        ls -d /etc/shadow /etc/ssh /etc/ssl/private /etc/environment /etc/hosts 2>/dev/null; touch /etc/x 2>/dev/null || echo refused`;
+        ls -d /etc/shadow /etc/ssh /etc/ssl/private /etc/environment 2>/dev/null; touch /etc/x 2>/dev/null || echo refused`;
       const { output } = await workspace().bash(command, { timeoutMs: 60_000 });
       const expected = 'agent\nagent\nsigned\nrefused\n';
       expect(output.endsWith(expected), output).to.equal(true);
       // A program that was removed leaves links that lead nowhere.
       const missing = output.slice(0, -expected.length).split('\n').filter(Boolean);
       expect(missing.filter((link) => existsSync(link))).to.deep.equal([]);
+    });
+
+    it(`${title} knows itself by name, and no other machine`, async () => {
+      const { output } = await workspace().bash(
+        `python3 -c 'import socket; print(socket.getaddrinfo("localhost", 80)[0][4]); print(socket.gethostbyname(socket.gethostname()))'
+        cat /etc/hosts; for file in /etc/resolv.conf /etc/hostname; do [ -e $file ] && echo $file; done; touch /etc/hosts 2>/dev/null || echo refused`,
+      );
+      expect(output).to.equal("('127.0.0.1', 80)\n127.0.0.1\n127.0.0.1 localhost sandbox\nrefused\n");
     });
 
     it(`${title} mounts skills and uploads read-only, and brings each to the disk once for all commands of a session`, async () => {
