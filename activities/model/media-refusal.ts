@@ -22,13 +22,18 @@ const takesNone = (kind: string): RegExp[] => [
     'i',
   ),
   new RegExp(String.raw`no endpoints found that support ${kind}`, 'i'),
-  new RegExp(String.raw`\bunknown variant ["'\x60]?${kind}\b`, 'i'),
+  new RegExp(
+    String.raw`\bun(?:known|expected|supported|recogni[sz]ed) (?:variant|(?:(?:content|message|input|part|block|item) )+type):? ["'\x60]?${kind}\b(?!/)`,
+    'i',
+  ),
   new RegExp(String.raw`\bat most 0 ${kind}`, 'i'),
   new RegExp(String.raw`\b${kind}${INPUT} (?:is|are) only supported by certain models`, 'i'),
 ];
 const NO_IMAGES = [
   ...takesNone(IMAGES),
-  /not a (vision|multi-?modal) model|not compiled for multi-?modal|text-only model|only supports? text/i,
+  /not a (vision|multi-?modal) model|not compiled for multi-?modal|text[- ]only\b|only (supports?|accepts?|takes?) text/i,
+  /only text (content|inputs?|messages?) (is|are) (supported|accepted|allowed)/i,
+  /unsupported content\[\]\.type|unexpected item type in content/i,
   /missing data required for image|image input detected, but|mmproj/i,
   /不支持.{0,6}(图|视觉|多模态)/,
 ];

@@ -89,6 +89,7 @@ const UNNAMED: Row[] = [
   ['Gemini, an image', 'Provided image is not valid'],
   ['Gemini, a PDF', 'The document has no pages.'],
   ['Gemini, a type', 'Unsupported MIME type: image/gif'],
+  ['a gateway, a type', 'Unsupported content type: image/tiff'],
   ['Bedrock', 'ValidationException: Could not process image'],
   ['Bedrock, many', 'too many images and documents: 21 + 3 > 20'],
   ['vLLM, many', 'At most 1 image(s) may be provided in one prompt.'],
@@ -117,12 +118,19 @@ const BLIND: Row[] = [
     'Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text`',
   ],
   ['Groq', "This model doesn't support vision"],
+  ['llama.cpp, without vision', 'unsupported content[].type', 500],
+  ['DashScope', 'The provided messages input is invalid. The error info is [Unexpected item type in content.]'],
+  ['a server of text', { detail: "Unknown content type 'image'" }, 422],
+  ['a server of text, by part', 'unsupported content part type "image_url": this server accepts text parts only'],
+  ['a server of text, in words', 'Only text content is supported.'],
+  ['a server of text, by what it takes', 'This model only accepts text inputs'],
   ['GLM', '当前模型不支持图片输入'],
 ];
 const NO_DOCUMENTS: Row[] = [
   ['a gateway', 'This model does not support PDF input.'],
   ['OpenRouter', 'No endpoints found that support file input', 404],
   ['a translator', 'document content blocks are not supported'],
+  ['a translator, by type', "Unexpected content block type 'document'"],
 ];
 /** They speak of something else, and stay failures. */
 const OTHERS: Row[] = [
@@ -142,6 +150,8 @@ const OTHERS: Row[] = [
   ],
   ['a rate', 'Rate limit: at most 10 images per minute'],
   ['a quota', 'Too many requests with images', 429],
+  ['a model by its name', "unknown model 'image-chat'"],
+  ['a type of something else', "Unknown content type 'server_tool_use'"],
   ['a key', 'Your API key may not send images', 401],
   ['a model that is gone', 'The model some-image-model does not exist', 404],
   ['nothing', '', 400],
