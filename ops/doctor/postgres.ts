@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { clientConfig } from '../../src/db/client-config.js';
 import { ConnectingClient } from '../../src/db/connecting-client.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
 import { UnreleasedSchemaError } from '../../src/db/unreleased.js';
 import { temporalSettings } from '../../src/temporal/connection.js';
+import { ignored } from '../../src/platform/ignored.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
 import type { Config } from '../../src/platform/config.js';
 import { CheckError, LIMITS_MS, type Check } from './check.js';
@@ -73,22 +76,23 @@ async function replication(db: DataSource): Promise<string> {
   return `${kind}: a failover of the server's own replication may lose the last commits unless its disk is replicated`;
 }
 
-/** Checks that a NOTIFY sent on the pool arrives on the LISTEN connection, which the live stream needs. */
-async function listens(listenUrl: string, db: DataSource): Promise<string> {
+/**
+ * Checks that a NOTIFY sent on the pool arrives on the LISTEN connection, which the live stream needs. The time counts from the answer to
+ * NOTIFY: Postgres sends both at once, so where everything is slow they are late together.
+ */
+export async function listens(listenUrl: string, db: Pick<DataSource, 'query'>, notifyMs = NOTIFY_MS): Promise<string> {
   const channel = `doctor_${randomUUID().replaceAll('-', '')}`;
   const client = new ConnectingClient({ ...clientConfig(listenUrl), connectionTimeoutMillis: LIMITS_MS[1] });
   await client.connect();
   try {
     await client.query(`LISTEN ${channel}`);
     const began = performance.now();
-    const arrived = new Promise<boolean>((resolve) => {
-      client.once('notification', () => resolve(true));
-      setTimeout(() => resolve(false), NOTIFY_MS);
-    });
+    const arrived = once(client, 'notification').then(() => true);
+    arrived.catch(ignored('the query has the error'));
     await db.query('SELECT pg_notify($1, $2)', [channel, 'x']);
-    if (!(await arrived)) {
+    if (!(await Promise.race([arrived, sleep(notifyMs, false)]))) {
       throw new CheckError(
-        'a notification did not arrive within 3 s',
+        `a notification did not arrive within ${notifyMs / 1000} s`,
         'Set DATABASE_LISTEN_URL to Postgres itself or a session pooler: LISTEN breaks behind transaction pooling.',
       );
     }

@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import pg from 'pg';
 import { CheckError, runCheck, type Check } from '../../ops/doctor/check.js';
 import { diagnose, formatFinding, formatFindings } from '../../ops/doctor/diagnose.js';
+import { listens } from '../../ops/doctor/postgres.js';
+import { useDatabase } from '../support/use.js';
 
 const never = (): Promise<string> => new Promise(() => undefined);
 const fails = (error: Error) => (): Promise<string> => Promise.reject(error);
@@ -60,5 +64,25 @@ describe('a check of doctor', () => {
     );
     expect(shown).to.not.be.empty;
     expect(formatFindings(findings).startsWith(shown.join(''))).to.equal(true);
+  });
+});
+
+describe('the check of notifications', () => {
+  const database = useDatabase();
+
+  it('the check of notifications waits for a slow Postgres, and finds a connection that passes none on', async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    /** Longer than the time for the notification, which counts from the answer. */
+    const slow = async (sql: string, values?: unknown[]): Promise<unknown> => {
+      await sleep(1_100);
+      return client.query(sql, values);
+    };
+    const check = (query: typeof slow, ms: number): Promise<string> =>
+      listens(database.url, { query } as Parameters<typeof listens>[1], ms);
+    expect(await check(slow, 1_000)).to.match(/^a notification took \d+ ms$/);
+    const error = await check(async () => undefined, 10).catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(CheckError).with.property('message', 'a notification did not arrive within 0.01 s');
+    await client.end();
   });
 });
