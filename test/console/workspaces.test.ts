@@ -19,6 +19,7 @@ const FILES = [
   `echo ${PICTURE} | base64 -d > picture.png`,
   'head -c 1100000 /dev/zero > large.txt',
   'echo result > /mnt/session/outputs/result.txt',
+  `echo long > /mnt/session/outputs/${'long-'.repeat(15)}name.txt`,
 ].join(' && ');
 
 /** Inspects the page in both themes and sizes. */
@@ -72,7 +73,7 @@ describe('workspaces in the console', function () {
     await row(page, 'notes.txt').click();
     await panel(page).locator('pre', { hasText: 'one\ntwo' }).waitFor();
     expect(await fact(page, 'Version').innerText()).to.equal('1');
-    expect(await fact(page, 'Files').innerText()).to.equal('7');
+    expect(await fact(page, 'Files').innerText()).to.equal('8');
     expect(await names(page)).to.deep.equal([
       ...['data.bin', 'drawing.svg', 'empty/', 'large.txt', 'latest', 'notes.txt', 'picture.png', 'src/'],
     ]);
@@ -111,6 +112,9 @@ describe('workspaces in the console', function () {
     await row(page, 'notes.txt').waitFor({ state: 'detached' });
     await row(page, 'deep.txt').waitFor();
     expect(await names(page)).to.deep.equal(['deep.txt']);
+    const heights = `[...document.querySelectorAll('.file-line')].map((line) =>
+      line.offsetHeight / line.querySelector('button').offsetHeight)`;
+    expect(await page.evaluate(heights), 'one line for each file').to.deep.equal([1, 1]);
     await page.getByRole('button', { name: 'Preview result.txt' }).click();
     await page.locator('.file-line pre', { hasText: 'result' }).waitFor();
     await panel(page).getByLabel('Folder').selectOption('/mnt/session/outputs');

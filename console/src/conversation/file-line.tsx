@@ -9,13 +9,15 @@ interface Props {
 }
 
 export function FileLine({ file, note }: Props) {
+  const facts = `${file.mime_type} · ${formatBytes(file.size_bytes)}${note === undefined ? '' : ` · ${note}`}`;
   return (
     <div class="file-line">
       <Icon name="file" />
-      <span class="file-name">{file.filename}</span>
-      <span class="hint">
-        {file.mime_type} · {formatBytes(file.size_bytes)}
-        {note !== undefined && ` · ${note}`}
+      <span class="file-name" title={file.filename}>
+        {file.filename}
+      </span>
+      <span class="hint" title={facts}>
+        {facts}
       </span>
       <DownloadButton fileId={file.id} filename={file.filename} />
       <FilePreview file={file} />
