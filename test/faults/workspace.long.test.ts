@@ -19,6 +19,18 @@ const SANDBOXES = { SANDBOX_PROVIDER: 'bubblewrap', SANDBOX_MAX_COMMANDS: '4' };
 /** In the command line of every command of these tests, and of no other process. */
 const MARK = `: workspace-${process.pid};`;
 
+/** Kills so often, each time when the work has gone on since the last kill, or could not. */
+async function killAndWait(killer: RandomKiller, kills: number, turns: () => number): Promise<void> {
+  while (killer.kills < kills) {
+    const before = turns();
+    await killer.kill();
+    const until = performance.now() + KILL_MS / 2;
+    while (turns() === before && performance.now() < until) await sleep(100);
+    await sleep(Math.random() * MAX_PAUSE_MS);
+  }
+  await killer.allStarted();
+}
+
 const runsOf = (mark: string): number => processesWith(mark).length;
 
 /** contract.md §15: a command counts once or not at all, whatever dies. */
@@ -58,14 +70,7 @@ describe('workspaces while everything is killed', () => {
       }
     });
     try {
-      while (killer.kills < KILLS) {
-        const before = turns;
-        await killer.kill();
-        const until = performance.now() + KILL_MS / 2;
-        while (turns === before && performance.now() < until) await sleep(100);
-        await sleep(Math.random() * MAX_PAUSE_MS);
-      }
-      await killer.allStarted();
+      await killAndWait(killer, KILLS, () => turns);
     } finally {
       killing = false;
     }
@@ -195,14 +200,7 @@ describe('workspaces that are forked, wait and are cancelled while everything is
       }
     });
     try {
-      while (killer.kills < FORK_KILLS) {
-        const before = turns;
-        await killer.kill();
-        const until = performance.now() + KILL_MS / 2;
-        while (turns === before && performance.now() < until) await sleep(100);
-        await sleep(Math.random() * MAX_PAUSE_MS);
-      }
-      await killer.allStarted();
+      await killAndWait(killer, FORK_KILLS, () => turns);
     } finally {
       killing = false;
     }
