@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+// oxlint-disable-next-line no-restricted-imports -- the worker ends, and its groups are few: no command makes one
+import { existsSync, readdirSync, rmdirSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -141,9 +142,13 @@ export class CommandGroups {
     }
   }
 
-  /** Removes all groups. The last processes of a command may still be ending. */
+  /**
+   * Removes all groups: at once, because the worker ends after it, and again while it lives. The last processes of a command may still be
+   * ending.
+   */
   async close(): Promise<void> {
     this.#idle.length = 0;
+    for (const { parent } of this.hierarchies) removeGroupsNow(join(parent, this.#name));
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const removed = await Promise.all(this.hierarchies.map(({ parent }) => removeGroups(join(parent, this.#name))));
       if (removed.every((done) => done)) return;
@@ -240,6 +245,18 @@ async function removeGroups(folder: string): Promise<boolean> {
     () => true,
     ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',
   );
+}
+
+/** Removes a group and those in it, except where something still runs. */
+function removeGroupsNow(folder: string): void {
+  try {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (entry.isDirectory()) removeGroupsNow(join(folder, entry.name));
+    }
+    rmdirSync(folder);
+  } catch {
+    // Something still runs in it, or there is none.
+  }
 }
 
 async function findHierarchies({ self, pid }: Source): Promise<Hierarchy[]> {

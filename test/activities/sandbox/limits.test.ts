@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -77,6 +78,16 @@ describe('limits that the kernel keeps', () => {
     } finally {
       made.remove();
     }
+  });
+
+  it('limits that the kernel keeps leave no group when the worker ends as soon as it has closed', async () => {
+    const groups = await CommandGroups.find({ memoryBytes: 1 << 26, processes: 256 });
+    const find = ['/sys/fs/cgroup', '-type', 'd', '-name', `sandboxes-${process.pid}-*`];
+    const left = (): string => spawnSync('find', find, { encoding: 'utf8' }).stdout;
+    expect(left()).to.include('sandboxes-');
+    const closing = groups.close();
+    expect(left()).to.equal('');
+    await closing;
   });
 });
 
