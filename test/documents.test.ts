@@ -32,6 +32,13 @@ describe('the tables in the documents are those of the code', () => {
     }
   });
 
+  it('docs/limits.md names each limit of a table once: two rows may say different things', async () => {
+    for (const table of (await page('docs/limits.md')).split(/^#+ /m)) {
+      const names = [...table.matchAll(/^\| (.+?) \| /gm)].map(([, name]) => name);
+      expect(names, table.split('\n')[0]).to.deep.equal([...new Set(names)]);
+    }
+  });
+
   it('docs/interface.md has every permission, and every stored event', async () => {
     const text = await page('docs/interface.md');
     const permissions = [...text.matchAll(/^\| `(\w+:\w+)` \|/gm)].map(([, name]) => name);
