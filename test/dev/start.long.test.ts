@@ -127,7 +127,7 @@ describe('npm start', () => {
       .and.not.include('does not run');
     expect(await doctor(join(dataDir, 'none'))).to.include(`npm start does not run on ${join(dataDir, 'none')}`);
 
-    const [, address] = /Temporal +(127\.0\.0\.1:\d+)$/m.exec(service.output()) ?? [];
+    const [, address] = /Temporal +(127\.0\.0\.1:\d+) \(run by .+\)$/m.exec(service.output()) ?? [];
     expect(readFileSync(join(dataDir, 'temporal.toml'), 'utf8')).to.contain(`address = "${address}"`);
     const [, listTurns] = /(TEMPORAL_CONFIG_FILE=.* workflow list)$/m.exec(service.output()) ?? [];
     await promisify(execFile)('sh', ['-c', listTurns!], { cwd: root, env: environment(dataDir) });
