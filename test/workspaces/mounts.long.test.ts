@@ -79,7 +79,9 @@ describe('a command of a workspace', () => {
     await bash(id, 'echo one > a; cd /tmp');
     const { status, body: fork } = await service.api('POST', `/v1/sessions/${id}/fork`, {});
     expect(status).to.equal(201);
-    expect(fork.workspace).to.deep.equal({ version: 0, size_bytes: 4, file_count: 1, updated_at: null });
+    const { workspace } = (await service.api('GET', `/v1/sessions/${id}`)).body;
+    expect(fork.workspace).to.deep.equal(workspace);
+    expect(workspace).to.include({ version: 1, size_bytes: 4, file_count: 1 });
     expect((await bash(fork.id as string, 'pwd; cat /workspace/a; echo two > /workspace/a')).content).to.equal(
       '/tmp\none\n',
     );
