@@ -5,17 +5,16 @@ export const TURN_WORKFLOW = 'turn';
 /** The workflow of a turn; its id is the turn's id. The input is enough to schedule the first activity at once. */
 export interface TurnInput {
   id: string;
-  /** Absent in a workflow that an older build started. */
-  sessionId?: string;
+  sessionId: string;
   modelId: string;
-  /** The static details of the first run, as Markdown. Absent in a workflow that an older build started. */
-  details?: string;
+  /** The static details of the first run, as Markdown. */
+  details: string;
   /** How many MCP servers the session names. */
   mcpServers: number;
   maxSteps: number;
   remainingMs: number;
   /** The namespace has the search attributes: the workflow may set them. */
-  searchable?: boolean;
+  searchable: boolean;
   /** Of a run that continues another one (continue-as-new): the step that it begins with. */
   step?: number;
   /** Likewise: the messages that wait, as the last run showed them; absent without any. */

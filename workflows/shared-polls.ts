@@ -19,8 +19,7 @@ interface Waiting {
 export class SharedPolls {
   readonly #waiting = new Map<number, Waiting>();
   #scope: CancellationScope | null = null;
-  isRunning = false;
-  #isStopped = false;
+  #isRunning = false;
 
   constructor(private readonly poll: (indices: number[]) => Promise<PolledTasks>) {}
 
@@ -29,26 +28,20 @@ export class SharedPolls {
     const waiting = new Promise<Reason>((resolve, reject) => this.#waiting.set(index, { resolve, reject }));
     // An activity that is under way does not know the task: the next one does.
     this.#scope?.cancel();
-    if (!this.isRunning) void this.#run();
+    if (!this.#isRunning) void this.#run();
     return waiting;
   }
 
-  /** Ends the polls, as on replay of an older build's run (old/first-run.ts). */
-  stop(): void {
-    this.#isStopped = true;
-    this.#scope?.cancel();
-  }
-
   async #run(): Promise<void> {
-    this.isRunning = true;
+    this.#isRunning = true;
     try {
       await sleep(GATHER_TIME);
-      while (this.#waiting.size > 0 && !this.#isStopped) await this.#poll();
+      while (this.#waiting.size > 0) await this.#poll();
     } catch (error) {
       for (const { reject } of this.#waiting.values()) reject(error);
       this.#waiting.clear();
     } finally {
-      this.isRunning = false;
+      this.#isRunning = false;
     }
   }
 
@@ -61,9 +54,9 @@ export class SharedPolls {
       this.#leave(ended, 'ended');
       this.#leave(asking, 'asking');
     } catch (error) {
-      // Cancelled by `wait` or `stop`. How the attempt ended then says nothing.
+      // Cancelled by `wait`. How the attempt ended then says nothing.
       if (!scope.consideredCancelled || CancellationScope.current().consideredCancelled) throw error;
-      if (!this.#isStopped) await sleep(GATHER_TIME);
+      await sleep(GATHER_TIME);
     } finally {
       this.#scope = null;
     }

@@ -26,8 +26,7 @@ export interface WaitingTask {
   step: number;
   index: number;
   tool: string;
-  /** Its MCP server. Without it, for a call of an older build, its task is polled alone. */
-  serverId: string | undefined;
+  serverId: string;
 }
 
 export class TaskWaits {
@@ -36,8 +35,6 @@ export class TaskWaits {
   readonly #shared = new Map<string, SharedPolls>();
   readonly #scopes = new Set<CancellationScope>();
   #cancels: Promise<void>[] = [];
-  /** Polls begin no more: the run of an older build ends (old/first-run.ts). */
-  #isStopped = false;
   /** Tasks that have ended and whose results are read. */
   #ending = 0;
 
@@ -46,21 +43,18 @@ export class TaskWaits {
     private readonly waitsFor: WaitsFor,
   ) {}
 
-  /** @param onBegin runs before the first poll */
-  async wait(call: WaitingTask, onBegin = (): void => undefined): Promise<EndedTask> {
-    const { index, serverId } = call;
+  async wait(call: WaitingTask): Promise<EndedTask> {
+    const { index } = call;
     this.#open.add(index);
     this.waitsFor.task(true);
-    onBegin();
-    const reason = serverId === undefined ? 'asking' : await this.#pollTogether(call, serverId);
-    if (reason === 'asking') return this.#pollAlone(call);
+    if ((await this.#pollTogether(call)) === 'asking') return this.#pollAlone(call);
     const isFree = (): boolean => this.#ending < PARALLEL_RESULTS;
     while (!isFree()) await condition(isFree);
     this.#ending += 1;
     return this.#pollAlone(call).finally(() => (this.#ending -= 1));
   }
 
-  #pollTogether({ step, index, tool }: WaitingTask, serverId: string): ReturnType<SharedPolls['wait']> {
+  #pollTogether({ step, index, tool, serverId }: WaitingTask): ReturnType<SharedPolls['wait']> {
     const { turnId } = this;
     const { pollTasks } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `tasks of ${tool}` });
     const key = `${step} ${serverId}`;
@@ -87,7 +81,6 @@ export class TaskWaits {
       } finally {
         this.#scopes.delete(scope);
       }
-      if (this.#isStopped) return new Promise(() => undefined);
     }
   }
 
@@ -103,16 +96,6 @@ export class TaskWaits {
   /** The calls whose tasks have not ended. */
   get open(): number[] {
     return [...this.#open];
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    for (const shared of this.#shared.values()) shared.stop();
-    this.askAgain();
-  }
-
-  isPolling(): boolean {
-    return this.#scopes.size > 0 || [...this.#shared.values()].some(({ isRunning }) => isRunning);
   }
 
   /** Before the workflow ends: has the servers cancel the tasks that are left, and waits for all such requests. */

@@ -1,4 +1,4 @@
-import { makeContinueAsNewFunc, patched, workflowInfo } from '@temporalio/workflow';
+import { makeContinueAsNewFunc, workflowInfo } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
 import type { StopReason } from '../src/events/fields.js';
 import type { StepOutcome } from '../src/steps/model-step.js';
@@ -6,7 +6,6 @@ import type { TurnActivities } from '../activities/turn/turn-activities.js';
 import { CallRunner } from './call-runner.js';
 import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
-import { OldFirstRun } from './old/first-run.js';
 import { TaskWaits } from './tasks.js';
 import { proxyTurnActivities } from './proxy-activities.js';
 import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
@@ -17,11 +16,9 @@ export class TurnRun {
   readonly summary = { state: null as TurnState | null, stop_reason: null as StopReason | null, steps: 0 };
   readonly #signals: { received: number };
   readonly tasks: TaskWaits;
-  /** Null in the second run of a wait that an older build has begun. */
-  protected old: OldFirstRun | null;
   readonly #waitsFor: WaitsFor;
   readonly #details: Details;
-  protected step: number;
+  step: number;
   /** The end of the turn's time, in ms since 1970. */
   #deadline = 0;
   #tools: string[] = [];
@@ -31,22 +28,12 @@ export class TurnRun {
   readonly #running = new Set<number>();
   readonly #calls = new CallRunner();
 
-  /** @param before what the second run of an older build begins with */
-  constructor(
-    private readonly input: TurnInput,
-    before: { asking?: number[] | undefined; tools?: string[] | undefined } = {},
-  ) {
+  constructor(private readonly input: TurnInput) {
     this.step = input.step ?? 1;
     this.#details = new Details(input.waiting, input.step === undefined ? null : input.details);
     this.#setRemaining(input.remainingMs);
-    this.#tools = before.tools ?? [];
-    this.#waitsFor = new WaitsFor(input.searchable ?? false, before.asking);
+    this.#waitsFor = new WaitsFor(input.searchable);
     this.tasks = new TaskWaits(input.id, this.#waitsFor);
-    this.old = new OldFirstRun(
-      this.tasks,
-      () => this.#running.size > 0,
-      () => this.#continueAsNew(),
-    );
     this.#waitsFor.listen({
       isOpen: ({ step, index }) => step === this.step && (this.#running.has(index) || this.tasks.isOpen(index)),
       onAsking: (asking) => this.#details.showQuestions(formatToolNames(this.#tools, asking), asking.length),
@@ -61,14 +48,9 @@ export class TurnRun {
     await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId });
   }
 
-  /** Rejects with the end of a run that an older build has ended. */
-  get endOfOldRun(): Promise<never> {
-    return this.old?.end ?? new Promise(() => undefined);
-  }
-
   /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
-  async callModel(isPaused = false): Promise<StepOutcome> {
-    const outcome = await this.#model(isPaused);
+  async callModel(): Promise<StepOutcome> {
+    const outcome = await this.#model();
     this.summary.steps = this.step;
     if (outcome.kind === 'ended') {
       Object.assign(this.summary, { state: outcome.state, stop_reason: outcome.stopReason });
@@ -97,24 +79,18 @@ export class TurnRun {
       call: (indices) => this.#call(outcome, indices),
       show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
       waitsFor: this.#waitsFor,
-      onTimer: async (step) => this.old?.onTimer(step),
     });
   }
 
   /** Begins the next step, in a new run if this was the last one of the run. */
   async nextStep(): Promise<void> {
     this.step += 1;
-    if (this.isLastStep()) await this.#continueAsNew();
+    if (workflowInfo().continueAsNewSuggested) await this.#continueAsNew();
   }
 
-  /** Temporal suggests a new run when the history is long. */
-  protected isLastStep(): boolean {
-    return workflowInfo().continueAsNewSuggested;
-  }
-
-  async #model(isPaused: boolean): Promise<StepOutcome> {
+  async #model(): Promise<StepOutcome> {
     for (let again = false; ; again = true) {
-      if (again || isPaused) {
+      if (again) {
         const ended = await this.#waitForBudget();
         if (ended !== null) return ended;
       }
@@ -160,22 +136,20 @@ export class TurnRun {
   /** Runs calls. Returns those that wait until the session's user has authorized their servers. */
   async #call(outcome: Extract<StepOutcome, { kind: 'tools' }>, indices: number[]): Promise<number[]> {
     const { tools, mayAsk = false, serial = [] } = outcome;
-    // Workers of a build without this change may have begun them all at once.
-    const inOrder = serial.length > 0 && patched('serial-calls');
-    const isSerial = (index: number): boolean => inOrder && serial.includes(index);
+    const isSerial = (index: number): boolean => serial.includes(index);
     const unauthorized: number[] = [];
     this.#tools = tools;
     this.#details.show(`${this.#progress}: ${formatToolNames(tools, indices)}`);
     const waits: Promise<void>[] = [];
     const callOne = async (index: number): Promise<void> => {
       this.#running.add(index);
-      const place = { turnId: this.input.id, step: this.step, index, mayWait: true } as const;
+      const place = { turnId: this.input.id, step: this.step, index };
       const call = this.#activity(`tool ${tools[index]}`, mayAsk).callTool(place);
       const open = await call.finally(() => this.#running.delete(index));
       if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
       if (open?.kind === 'authorization') unauthorized.push(index);
       if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
-      const wait = this.waitForTask(tools, index, open.serverId, () => this.old?.beginTask(open));
+      const wait = this.#waitForTask(tools, index, open.serverId);
       wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };
@@ -185,9 +159,8 @@ export class TurnRun {
   }
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
-  protected async waitForTask(tools: string[], index: number, serverId?: string, onBegin?: () => void): Promise<void> {
-    const task = { step: this.step, index, tool: tools[index]!, serverId };
-    const waiting = this.tasks.wait(task, onBegin);
+  async #waitForTask(tools: string[], index: number, serverId: string): Promise<void> {
+    const waiting = this.tasks.wait({ step: this.step, index, tool: tools[index]!, serverId });
     this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.tasks.open)}`);
     const { remainingMs } = await waiting;
     this.#waitsFor.endQuestions(index);

@@ -3,7 +3,6 @@ import {
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
-  patched,
   proxyActivities,
   setCurrentDetails,
   sleep,
@@ -14,8 +13,7 @@ import type { TurnState } from '../src/db/turn-states.js';
 import type { TurnFailureType } from '../src/events/fields.js';
 import type { TurnActivities, UnsuccessfulOutcome } from '../activities/turn/turn-activities.js';
 import { TURN_ENDED, type TurnInput } from './contract.js';
-import { runOf } from './old/second-run.js';
-import type { TurnRun } from './turn-run.js';
+import { TurnRun } from './turn-run.js';
 
 const { finishTurn } = proxyActivities<TurnActivities>({
   startToCloseTimeout: '10 s',
@@ -31,9 +29,9 @@ const CANCEL_REQUEST_TIMEOUT = '30 s';
 
 /** One turn, to its end. The last model call ends it; if it was cancelled or has failed, `finishTurn` does. */
 export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
-  const run = runOf(input);
+  const run = new TurnRun(input);
   try {
-    await abandonAfterCancel(Promise.race([play(run), run.endOfOldRun]));
+    await abandonAfterCancel(play(run));
     await run.tasks.close();
   } catch (error) {
     if (!(error instanceof TemporalFailure)) throw error;
@@ -49,7 +47,7 @@ export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
     if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');
     run.summary.state = (ended.details?.[0] as TurnState | null | undefined) ?? null;
   }
-  if (run.summary.state === 'cancelled' && patched('cancelled-turn')) await waitForCancelRequest();
+  if (run.summary.state === 'cancelled') await waitForCancelRequest();
   return run.summary;
 }
 

@@ -1,6 +1,6 @@
 import { condition, defineSignal, proxyLocalActivities, setHandler } from '@temporalio/workflow';
 import type { StepOutcome } from '../src/steps/model-step.js';
-import type { AdvancedWait, TurnActivities } from '../activities/turn/turn-activities.js';
+import type { TurnActivities } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL } from './contract.js';
 import type { WaitsFor } from './waits-for.js';
 
@@ -30,8 +30,6 @@ interface Wait {
   /** Shows the open calls in the workflow's current details. */
   show: (open: number[]) => void;
   waitsFor: WaitsFor;
-  /** For a history of an older build (old/first-run.ts): the answers have not come in time. */
-  onTimer: (step: AdvancedWait) => Promise<void>;
 }
 
 /**
@@ -41,17 +39,13 @@ interface Wait {
 export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended'> {
   const taken = new Set<number>();
   const work: Promise<void>[] = [];
-  const state = { active: 0, failed: false, waitsAgain: false };
+  const state = { failed: false, waitsAgain: false };
   const start = (indices: number[]): void => {
     for (const index of indices) taken.add(index);
-    state.active += 1;
-    const calls = wait
-      .call(indices)
-      .then((again) => {
-        for (const index of again) taken.delete(index);
-        if (again.length > 0) state.waitsAgain = true;
-      })
-      .finally(() => (state.active -= 1));
+    const calls = wait.call(indices).then((again) => {
+      for (const index of again) taken.delete(index);
+      if (again.length > 0) state.waitsAgain = true;
+    });
     calls.catch(() => (state.failed = true));
     work.push(calls);
   };
@@ -71,12 +65,8 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended'> {
       }
       wait.show(step.open);
       wait.waitsFor.answer(true);
-      const awoken = await condition(
-        () => wait.signals.received > seen || state.failed || state.waitsAgain,
-        step.expiresInMs,
-      );
+      await condition(() => wait.signals.received > seen || state.failed || state.waitsAgain, step.expiresInMs);
       if (state.failed) break;
-      if (!awoken && state.active === 0) await wait.onTimer(step);
     }
     await Promise.all(work);
   } finally {

@@ -1,4 +1,4 @@
-import { defineSignal, patched, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { defineSignal, setHandler, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { ASKING_SIGNAL, SEARCH_ATTRIBUTES, type AskingCall } from './contract.js';
 
@@ -16,18 +16,12 @@ interface Hooks {
 export class WaitsFor {
   #answer = false;
   #task = false;
-  #showsTasks: boolean | undefined;
   /** Calls of the step whose servers have asked the person. */
-  readonly #asking: Set<number>;
+  readonly #asking = new Set<number>();
 
   #onAsking: Hooks['onAsking'] = () => undefined;
 
-  constructor(
-    private readonly searchable: boolean,
-    askingBefore: number[] = [],
-  ) {
-    this.#asking = new Set(askingBefore);
-  }
+  constructor(private readonly searchable: boolean) {}
 
   listen({ isOpen, onAsking }: Hooks): void {
     this.#onAsking = onAsking;
@@ -44,10 +38,7 @@ export class WaitsFor {
   }
 
   task(waits: boolean): void {
-    if (!this.searchable) return;
-    // Asked once: a turn that waited for a task before this was built keeps its history.
-    this.#showsTasks ??= patched('waits-for-task');
-    this.#task = waits && this.#showsTasks;
+    this.#task = waits;
     this.#update();
   }
 

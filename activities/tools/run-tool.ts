@@ -32,11 +32,6 @@ export function outcomeUnknown(name: string): ToolResult {
   );
 }
 
-/** The result of a call whose server the session's user has to authorize, in a turn that cannot wait for that. */
-export function notAuthorized(name: string): ToolResult {
-  return textResult(`This call of ${name} was not run: the user of the session has not authorized its server.`, true);
-}
-
 /** The result of a call in the workspace that has taken several workers down. */
 export function nothingKept(name: string): ToolResult {
   return textResult(

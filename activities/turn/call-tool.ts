@@ -2,7 +2,7 @@ import type { ActivityDeps } from '../deps.js';
 import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from './run-activity.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
-import { notAuthorized, nothingKept, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
+import { nothingKept, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
 import { withCallSlots, type CallSlots } from '../call-slots.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
 import { runnableTools, runsInSandbox, type RunnableTool } from '../tools/offered-tools.js';
@@ -38,8 +38,6 @@ interface Run {
   tool: RunnableTool | undefined;
   attempt: Attempt;
   signal: AbortSignal;
-  /** The workflow knows how to wait for an authorization. */
-  mayWait: boolean;
 }
 
 type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
@@ -50,16 +48,19 @@ type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
  * taken several workers down.
  */
 export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActivities['callTool'] {
-  return ({ turnId, step, index, mayWait = false }) =>
+  return ({ turnId, step, index }) =>
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
-      const run: Run = { deps, turn, call, tool: findTool(deps, turn, call), attempt, signal, mayWait };
+      const run: Run = { deps, turn, call, tool: findTool(deps, turn, call), attempt, signal };
       if (call.state === 'task') return taskOf(run);
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (mustNotRun(call)) return storeUnrunCall(deps, call, unrunResult(call)).then(() => undefined);
       const serverId = await unauthorizedServer(run);
-      if (serverId !== null) return stopBeforeCall(run, serverId);
+      if (serverId !== null) {
+        await planAuthorization(deps, { ...call, state: 'pending' }, serverId);
+        return { kind: 'authorization' };
+      }
       const callInSlots = (): Promise<Outcome> =>
         withCallSlots(deps, limit, turn.projectId, signal, (slots) =>
           call.mayAsk ? callAsking(run, slots) : callPlain(run),
@@ -141,25 +142,11 @@ async function storeResult(run: Run, result: Awaited<ReturnType<typeof runTool>>
     await keepTask(deps, call, result.task, attempt.task, store);
     return taskOf(run);
   }
-  if ('unauthorized' in result && run.mayWait) {
+  if ('unauthorized' in result) {
     await store(() => planAuthorization(deps, { ...call, state: 'started' }, result.unauthorized));
     return { kind: 'authorization' };
   }
-  const shown = 'unauthorized' in result ? notAuthorized(call.name) : result;
-  await store(() => storeToolResult(deps, call, shown, attempt.task));
-  return undefined;
-}
-
-/** Has a call wait until the session's user has authorized its server. */
-async function stopBeforeCall(run: Run, serverId: string): Promise<Outcome> {
-  const { deps, call, attempt, signal } = run;
-  if (run.mayWait) {
-    await planAuthorization(deps, { ...call, state: 'pending' }, serverId);
-    return { kind: 'authorization' };
-  }
-  // Its workflow was started by a build that does not know this wait.
-  await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
-  await storeWithRetries(() => storeToolResult(deps, call, notAuthorized(call.name)), signal);
+  await store(() => storeToolResult(deps, call, result, attempt.task));
   return undefined;
 }
 
@@ -192,7 +179,7 @@ function serverOf(tool: RunnableTool | undefined): string | undefined {
   return tool?.kind === 'mcp' ? tool.tool.serverId : undefined;
 }
 
+/** The tools of a turn do not change: that of a call which has become a task is still there. */
 function taskOf({ tool }: Run): Outcome {
-  const serverId = serverOf(tool);
-  return { kind: 'task', ...(serverId !== undefined && { serverId }) };
+  return { kind: 'task', serverId: serverOf(tool)! };
 }

@@ -27,8 +27,8 @@ const UNKNOWN_TOOL = '(unknown)';
 
 export interface StepInput {
   turnId: string;
-  /** Finds the conversation that this process knows; absent in a turn whose workflow an older build started. */
-  sessionId?: string;
+  /** Finds the conversation that this process knows. */
+  sessionId: string;
   step: number;
   /** Earlier turns have been summarised for this step already. */
   compacted: boolean;
@@ -87,8 +87,7 @@ export async function prepareCall(
   { turnId, sessionId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
 ): Promise<PreparedCall | TooDear | StepOutcome> {
-  const known = sessionId === undefined ? null : deps.conversations.find(sessionId);
-  const loaded = await loadConversation(deps.db, turnId, known);
+  const loaded = await loadConversation(deps.db, turnId, deps.conversations.find(sessionId));
   const { turn } = loaded;
   const tools = offerTools(loaded, deferralLimits(deps, turn));
   const offer: Offer = {

@@ -13,7 +13,7 @@ export interface TurnActivities {
    */
   callModel(input: {
     turnId: string;
-    sessionId?: string;
+    sessionId: string;
     step: number;
     compacted: boolean;
     again?: true;
@@ -24,13 +24,11 @@ export interface TurnActivities {
     step: number;
   }): Promise<Extract<StepOutcome, { kind: 'paused' }> | undefined>;
   /**
-   * Runs one tool call of a step and stores its result. If its server began a task for it, returns that; if it may have asked
-   * questions, what is left of the turn's time.
-   * `mayWait`: the workflow knows how to wait until the session's user has authorized the server of a call, which then answers
-   * `authorization`.
+   * Runs one tool call of a step and stores its result. If the call has none yet, returns what it waits for; if its server may have
+   * asked questions, what is left of the turn's time.
    */
   callTool(
-    input: CallPlace & { mayWait?: true },
+    input: CallPlace,
   ): Promise<TaskBegun | { kind: 'done'; remainingMs: number } | { kind: 'authorization' } | undefined>;
   /**
    * Asks for the task of a call until it has ended, then stores the result. Each question is an attempt of its own: between
@@ -65,8 +63,7 @@ export interface EndedTask {
 /** A call whose task its server works on. */
 interface TaskBegun {
   kind: 'task';
-  /** Its MCP server; undefined if the turn no longer offers the tool. */
-  serverId?: string;
+  serverId: string;
 }
 
 export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {

@@ -92,7 +92,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
         mcpServers: turn.mcpServers,
         maxSteps: options.maxSteps,
         remainingMs: Math.max(0, Math.round(options.turnTimeoutMs - turn.runningMs)),
-        ...(searchable && { searchable }),
+        searchable,
       };
       try {
         const start = (): ReturnType<typeof client.workflow.start> =>

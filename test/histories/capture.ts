@@ -233,7 +233,6 @@ const PATHS: Path[] = [
       return simple(scene);
     },
   },
-  // `long-wait` and others of that name are from builds that waited in several runs (workflows/old).
   ...ABANDONED_PATHS,
   ...WAITING_PATHS,
   ...TASK_PATHS,

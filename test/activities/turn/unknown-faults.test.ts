@@ -49,7 +49,8 @@ describe('unexpected errors of an activity', () => {
       activities: { callModel },
     });
     const { client, close } = await connectClient(address);
-    const input: TurnInput = { id: 'turn_1', modelId: 'm', mcpServers: 0, maxSteps: 5, remainingMs: 60_000 };
+    const place = { id: 'turn_1', sessionId: 'ses_1', modelId: 'm', details: '', searchable: false };
+    const input: TurnInput = { ...place, mcpServers: 0, maxSteps: 5, remainingMs: 60_000 };
     const workflowId = randomUUID();
     const result: unknown = await worker.runUntil(
       client.workflow.execute('turn', { workflowId, taskQueue, args: [input] }),
