@@ -17,8 +17,6 @@ export interface TurnInput {
   searchable: boolean;
   /** Of a run that continues another one (continue-as-new): the step that it begins with. */
   step?: number;
-  /** Likewise: the messages that wait, as the last run showed them; absent without any. */
-  waiting?: WaitingMessages;
 }
 
 /** Signal: answers of a turn were stored (contract.md §6). It has no payload: the answers are in the tables. */
@@ -31,17 +29,6 @@ export interface AskingCall {
   step: number;
   index: number;
   asks: boolean;
-}
-
-/** Signal: other messages wait for a turn or behind it. It changes the current details alone. */
-export const WAITING_SIGNAL = 'waiting';
-
-/** How many messages wait (contract.md §9). */
-export interface WaitingMessages {
-  /** For the next model call of the turn. */
-  steering: number;
-  /** For turns after it. */
-  queued: number;
 }
 
 /** Search attributes of turns: ids, and `WaitsFor`, `answer` or `task`, while a turn waits (docs/operations/turns.md). */

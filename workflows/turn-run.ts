@@ -30,7 +30,7 @@ export class TurnRun {
 
   constructor(private readonly input: TurnInput) {
     this.step = input.step ?? 1;
-    this.#details = new Details(input.waiting, input.step === undefined ? null : input.details);
+    this.#details = new Details(input.step === undefined ? null : input.details);
     this.#setRemaining(input.remainingMs);
     this.#waitsFor = new WaitsFor(input.searchable);
     this.tasks = new TaskWaits(input.id, this.#waitsFor);
@@ -101,7 +101,7 @@ export class TurnRun {
   }
 
   async #callModel(again: boolean): Promise<StepOutcome> {
-    this.#details.showModelCall(`${this.#progress}: model call`);
+    this.#details.show(`${this.#progress}: model call`);
     const { id: turnId, sessionId, modelId } = this.input;
     const place = { turnId, sessionId, step: this.step };
     const call = (compacted: boolean) =>
@@ -178,7 +178,7 @@ export class TurnRun {
   /** Continues at the step in a new run. Its activities find what is stored of the step already. */
   #continueAsNew(): Promise<never> {
     const remainingMs = Math.max(0, this.#deadline - Date.now());
-    const next: TurnInput = { ...this.input, step: this.step, remainingMs, waiting: this.#details.counts };
+    const next: TurnInput = { ...this.input, step: this.step, remainingMs };
     return makeContinueAsNewFunc<(input: TurnInput) => Promise<unknown>>()(next);
   }
 

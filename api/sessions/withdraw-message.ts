@@ -1,5 +1,3 @@
-import { isOpen } from '../../src/db/turn-states.js';
-import { showWaiting } from '../../src/turns/show-waiting.js';
 import { withdraw } from '../../src/messages/queue.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -11,8 +9,7 @@ export const withdrawMessage = operation({
   success: { status: 204, description: 'Withdrawn: it will never be delivered.' },
   errors: ['session_not_found', 'message_not_found', 'message_delivered'],
   resource: sessionStateOfPath,
-  async handle({ deps, resource: { id, last_turn_id, turn_state }, params, log }) {
+  async handle({ deps, resource: { id }, params }) {
     await withdraw(deps.db, id, params.event_id!);
-    if (turn_state !== null && isOpen(turn_state)) showWaiting({ ...deps, log }, last_turn_id!);
   },
 });

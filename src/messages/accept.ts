@@ -17,7 +17,6 @@ import {
   type LockedSession,
   type QueuedTurn,
 } from '../turns/open.js';
-import { showWaiting, type ShowDeps } from '../turns/show-waiting.js';
 import { startNext } from '../turns/start-next.js';
 import type { Message } from './message.js';
 import { enqueue, MAX_WAITING_MESSAGES, type WaitingMessage } from './queue.js';
@@ -28,7 +27,7 @@ export type WhenRunning = 'reject' | 'queue' | 'steer';
 /** What became of a message: it waits, or it began a turn. `started`: the turn to launch. */
 export type Accepted = { waits: WaitingMessage; started: QueuedTurn | null } | { waits: null; started: QueuedTurn };
 
-type AcceptDeps = TurnDeps & ShowDeps & { workflows: { namespace: string } };
+type AcceptDeps = TurnDeps & { workflows: { namespace: string } };
 
 type RecordAnswer = (db: Db, accepted: Accepted) => Promise<void>;
 
@@ -69,15 +68,13 @@ async function addToTurn(
 ): Promise<Accepted | null> {
   if (mode === 'steer') checkSteering(message);
   try {
-    const accepted = await changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
+    return await changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
       const steers = mode === 'steer' ? turn.number : 0;
       const accepted = { waits: await enqueue(tx, sessionId, message, { steers }), started: null };
       turn.expectMessages();
       await record(tx, accepted);
       return accepted;
     });
-    showWaiting(deps, turnId);
-    return accepted;
   } catch (error) {
     if (error instanceof TurnEndedError) return null;
     throw error;

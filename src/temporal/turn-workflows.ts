@@ -9,10 +9,8 @@ import {
   ANSWERED_SIGNAL,
   ASKING_SIGNAL,
   TURN_WORKFLOW,
-  WAITING_SIGNAL,
   type AskingCall,
   type TurnInput,
-  type WaitingMessages,
 } from '../../workflows/contract.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { withTrace } from '../platform/tracing.js';
@@ -20,7 +18,7 @@ import { createDeadline } from './deadline.js';
 import { searchAttributesOf } from './search-attributes.js';
 import { startedActivities, stateOf, type StartedActivity, type WorkflowState } from './workflow-state.js';
 
-export type { StartedActivity, WaitingMessages, WorkflowState };
+export type { StartedActivity, WorkflowState };
 
 /** What the start of a turn's workflow needs: ids only, never content (docs/architecture.md). */
 export type StartableTurn = Pick<
@@ -42,8 +40,6 @@ export interface TurnWorkflows {
   signalAnswers(turnId: string): Promise<void>;
   /** Signals that a call waits for a person, or no longer. Does nothing if there is no workflow. */
   signalAsking(turnId: string, call: AskingCall): Promise<void>;
-  /** Signals how many messages wait. Does nothing if there is no workflow. */
-  signalWaiting(turnId: string, waiting: WaitingMessages): Promise<void>;
   /** Reads the state of the turn's workflow, and which of its activities workers hold. */
   describe(turnId: string): Promise<{ state: WorkflowState; started: StartedActivity[] }>;
   /** Ends the turn's workflow without running its code. */
@@ -135,13 +131,6 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
     async signalAsking(turnId, call) {
       await unlessGone(
         withDeadline(() => client.workflow.getHandle(turnId).signal(ASKING_SIGNAL, call)),
-        undefined,
-      );
-    },
-
-    async signalWaiting(turnId, waiting) {
-      await unlessGone(
-        withDeadline(() => client.workflow.getHandle(turnId).signal(WAITING_SIGNAL, waiting)),
         undefined,
       );
     },

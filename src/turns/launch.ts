@@ -1,11 +1,12 @@
+import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
-import { showWaiting, type ShowDeps } from './show-waiting.js';
 import type { QueuedTurn } from './open.js';
 
-export interface LaunchDeps extends ShowDeps {
+export interface LaunchDeps {
+  log: Logger;
   notifier: Notifier;
-  workflows: Pick<TurnWorkflows, 'start' | 'namespace' | 'signalWaiting'>;
+  workflows: Pick<TurnWorkflows, 'start' | 'namespace'>;
 }
 
 /** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
@@ -15,7 +16,6 @@ export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
   deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
   deps.workflows
     .start(turn)
-    .then(() => turn.hasWaiting && showWaiting(deps, turn.id))
     .catch((err: unknown) =>
       deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet; the reconciler tries again'),
     );

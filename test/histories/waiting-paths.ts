@@ -1,5 +1,3 @@
-import { eventually } from '../support/eventually.js';
-import { fetchHistory } from '../support/workflow-history.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { endOf, newSession, SECRET, withServer, type Path, type Scene } from './path.js';
@@ -60,21 +58,6 @@ export const WAITING_PATHS: Path[] = [
       const sessionId = await waitingTurn(scene);
       await scene.service.api('POST', `/v1/sessions/${sessionId}/cancel`);
       return endOf(scene, sessionId, 'turn.cancelled');
-    },
-  },
-  {
-    name: 'messages-wait',
-    async play(scene) {
-      const sessionId = await waitingTurn(scene);
-      const turnId = await scene.service.send(sessionId, SECRET, { when_running: 'steer' });
-      scene.service.model.script(() => SECRET);
-      await eventually('the turn has its signal', async () =>
-        (await fetchHistory(scene.client, turnId)).events.some(
-          (event) => 'workflowExecutionSignaledEventAttributes' in event,
-        ),
-      );
-      await sendAnswers(scene.service, sessionId, [confirmation('toolu_1', 'allow'), customResult('toolu_2', SECRET)]);
-      return endOf(scene, sessionId);
     },
   },
 ];

@@ -453,7 +453,7 @@ describe('deltas', () => {
       for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
       const turn = await running();
       const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
-      const workflows = { namespace: 'test', start: async () => true, signalWaiting: async () => undefined };
+      const workflows = { namespace: 'test', start: async () => true };
       const outcome = await storeStep(
         { ...deps, workflows },
         {

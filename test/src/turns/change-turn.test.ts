@@ -23,7 +23,7 @@ describe('a change of a turn', () => {
   let deps: TurnDeps & LaunchDeps;
   let projectId: string;
   before(async () => {
-    const workflows = { namespace: 'test', start: async () => true, signalWaiting: async () => undefined };
+    const workflows = { namespace: 'test', start: async () => true };
     deps = { db, log, notifier: new Notifier(db, log), workflows };
     ({ projectId } = await createKey(db, { project: 'demo' }));
   });

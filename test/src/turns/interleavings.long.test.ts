@@ -53,7 +53,7 @@ describe('interleavings of writers', () => {
       db,
       notifier,
       log,
-      workflows: { namespace: 'test', start: async () => true, signalWaiting: async () => undefined },
+      workflows: { namespace: 'test', start: async () => true },
     };
     ({ projectId } = await createKey(db, { project: 'demo', maxRunningTurns: 100_000 }));
   });

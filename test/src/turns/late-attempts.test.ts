@@ -35,7 +35,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
       db,
       log,
       notifier: new Notifier(db, log),
-      workflows: { namespace: 'test', start: async () => true, signalWaiting: async () => undefined },
+      workflows: { namespace: 'test', start: async () => true },
     };
     ({ projectId } = await createKey(db, { project: 'demo' }));
   });

@@ -219,7 +219,6 @@ describe('turns in Postgres', () => {
             return (onlyNew === true && state !== 'not found') || all.started.push(id) === 0 ? false : true;
           },
           signalAnswers: async () => undefined,
-          signalWaiting: async () => undefined,
           signalAsking: async () => undefined,
           cancel: async (id) => void all.cancelled.push(id),
           describe: async (id) => {
