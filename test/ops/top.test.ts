@@ -103,8 +103,8 @@ describe('npm run top', () => {
       'project',
       'turns',
       'queued',
-      'running',
       'waiting',
+      'running',
       'model calls',
     ]);
     expect(first!.split(/ {2,}/).slice(0, 6)).to.deep.equal(['demo', '1', '0', '0', '0', '2']);
