@@ -3,6 +3,7 @@ import { ServiceError } from '../../../src/platform/errors.js';
 import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { MIB } from '../../../src/platform/units.js';
 import { MAX_BODY_BYTES } from './json-body.js';
+import { waitForRoom } from './wait-for-room.js';
 
 /** Bodies in memory, of all projects. One project can take half of it. */
 const MAX_BYTES = 64 * MIB;
@@ -23,18 +24,10 @@ export class BodyRoom {
   async enter({ request, res }: Context, projectId: string): Promise<void> {
     // Without a Content-Length, the largest allowed size.
     const bytes = Math.min(request.length ?? MAX_BODY_BYTES, MAX_BODY_BYTES);
-    const stop = new AbortController();
-    const giveUp = (): void => stop.abort(tooMany());
-    const timer = setTimeout(giveUp, this.waitTimeoutMs);
-    res.once('close', giveUp);
-    try {
-      const release = await this.#room.take(bytes, stop.signal, projectId);
-      if (res.closed) release();
-      else res.once('close', release);
-    } finally {
-      clearTimeout(timer);
-      res.off('close', giveUp);
-    }
+    const take = (signal: AbortSignal): Promise<() => void> => this.#room.take(bytes, signal, projectId);
+    const release = await waitForRoom(res, this.waitTimeoutMs, take, tooMany);
+    if (res.closed) release();
+    else res.once('close', release);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
+import { waitForRoom } from './wait-for-room.js';
 
 const WAIT_TIMEOUT_MS = 30_000;
 const RETRY_AFTER_S = '5';
@@ -21,16 +22,8 @@ export class LongWrites {
 
   /** @throws ServiceError `too_many_requests` if the project's own take too long, `service_unavailable` if those of others do */
   async within<T>(projectId: string, res: ServerResponse, work: () => Promise<T>): Promise<T> {
-    const stop = new AbortController();
-    const giveUp = (): void => stop.abort(this.#queue.usedBy(projectId) > 0 ? ownRequests() : otherRequests());
-    const timer = setTimeout(giveUp, this.waitTimeoutMs);
-    res.once('close', giveUp);
-    try {
-      await this.#queue.take(projectId, stop.signal);
-    } finally {
-      clearTimeout(timer);
-      res.off('close', giveUp);
-    }
+    const refusal = (): ServiceError => (this.#queue.usedBy(projectId) > 0 ? ownRequests() : otherRequests());
+    await waitForRoom(res, this.waitTimeoutMs, (signal) => this.#queue.take(projectId, signal), refusal);
     try {
       return await work();
     } finally {

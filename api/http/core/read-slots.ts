@@ -3,6 +3,7 @@ import { finished } from 'node:stream';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { MIB } from '../../../src/platform/units.js';
+import { waitForRoom } from './wait-for-room.js';
 
 /** Limits of contract.md §14. */
 const LIMITS = {
@@ -178,17 +179,9 @@ export class ReadSlots {
   }
 
   async #wait(projectId: string, res: ServerResponse): Promise<void> {
-    const stop = new AbortController();
     const before = this.#projects.get(projectId)?.prepared ?? 0;
-    const giveUp = (): void => stop.abort(refusal(this.#reasonToWait(projectId, before)));
-    const timer = setTimeout(giveUp, this.#limits.waitTimeoutMs);
-    res.once('close', giveUp);
-    try {
-      await this.#queue.take(projectId, stop.signal);
-    } finally {
-      clearTimeout(timer);
-      res.off('close', giveUp);
-    }
+    const take = (signal: AbortSignal): Promise<unknown> => this.#queue.take(projectId, signal);
+    await waitForRoom(res, this.#limits.waitTimeoutMs, take, () => refusal(this.#reasonToWait(projectId, before)));
   }
 }
 
