@@ -120,6 +120,13 @@ module.exports = {
       'the entry point for AG-UI has two peers',
     ),
     {
+      name: 'typeorm-stays-in-db',
+      comment: 'rooms know `Db`, `Tx` and `Database` of src/db/db.ts',
+      severity: 'error',
+      from: { pathNot: '^src/db/' },
+      to: { path: 'node_modules/typeorm/' },
+    },
+    {
       name: 'workflows-values',
       comment: 'a value import ends up in the bundle: typeorm would, silently',
       severity: 'error',

@@ -18,7 +18,7 @@ import { warnOfForeignStorage } from '../src/files/ownership.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { runIfEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
-import { observePool } from '../src/platform/database-metrics.js';
+import { observePool } from '../src/db/database-metrics.js';
 import { createMcpNetwork } from '../src/network/network.js';
 import { OauthAccess } from '../src/mcp/oauth/tokens.js';
 import { loadModels } from '../src/models/catalogue.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { NativeConnection, Worker } from '@temporalio/worker';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../src/db/db.js';
 import type { ModelCatalogue } from '../src/models/catalogue.js';
 import type { GuardedNetwork } from '../src/network/network.js';
 import type { TurnEngine } from '../src/engine.js';
@@ -21,7 +21,7 @@ import { createTurnWorker, sharedOptions } from './worker-options.js';
 
 interface ProcessParts {
   parts: Omit<ActivityDeps, 'workerId' | 'workflows' | 'activitySlots'>;
-  backgroundPool: DataSource;
+  backgroundPool: Database;
   catalogue: ModelCatalogue;
   network: GuardedNetwork;
   connection: NativeConnection;

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../src/db/db.js';
 import type { Config } from '../src/platform/config.js';
 import { BatchLookup } from '../src/db/batch-lookup.js';
 import { openDataSource, openBackgroundPool } from '../src/db/data-source.js';
@@ -30,7 +30,7 @@ import { openTurnServices, type SharedWorker, type TurnServices } from './turn-s
 /** Dependencies of the operations, created once by main. Each resource adds its own. */
 export interface ApiDeps extends TurnServices {
   config: Config;
-  db: DataSource;
+  db: Database;
   log: Logger;
   storage: Storage;
   models: ModelCatalogue;

@@ -3,7 +3,7 @@ import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
 import { runIfEntry } from '../src/platform/is-entry.js';
 import { createLogger, type Logger } from '../src/platform/logger.js';
-import { observePool } from '../src/platform/database-metrics.js';
+import { observePool } from '../src/db/database-metrics.js';
 import { loadSettings } from '../src/models/settings.js';
 import { startStatusServer } from '../src/platform/status-server.js';
 import { traceTemporal } from '../src/temporal/tracing.js';

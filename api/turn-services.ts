@@ -1,5 +1,5 @@
 import type { ConnectionLike } from '@temporalio/client';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../src/db/db.js';
 import type { Config } from '../src/platform/config.js';
 import type { ModelCatalogue } from '../src/models/catalogue.js';
 import { Feed } from '../src/stream/feed.js';
@@ -29,12 +29,7 @@ export interface SharedWorker {
 
 export function openTurnServices(
   config: Config,
-  {
-    db,
-    backgroundPool,
-    models,
-    log,
-  }: { db: DataSource; backgroundPool: DataSource; models: ModelCatalogue; log: Logger },
+  { db, backgroundPool, models, log }: { db: Database; backgroundPool: Database; models: ModelCatalogue; log: Logger },
   shared?: SharedWorker,
 ): { parts: TurnServices; close(): Promise<void> } {
   const connection = shared?.connection ?? connectLazily();

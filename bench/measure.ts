@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../src/db/db.js';
 import type { FaultSystem } from '../test/support/fault-system.js';
 import { memoryOf } from '../test/support/memory.js';
 
@@ -50,13 +50,13 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 }
 
 /** The `count` that a query gives. */
-export async function count(db: DataSource, query: string): Promise<number> {
+export async function count(db: Database, query: string): Promise<number> {
   const [counted] = await db.query<[{ count: string }]>(query);
   return Number(counted.count);
 }
 
 /** Connections to the database that do something, beside the one that asks. */
-export const busyConnections = (db: DataSource): Promise<number> =>
+export const busyConnections = (db: Database): Promise<number> =>
   count(
     db,
     `SELECT count(*) FROM pg_stat_activity

@@ -1,10 +1,10 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../src/db/db.js';
 import { openDataSource } from '../src/db/data-source.js';
 import { addressProblems, DATABASE_AUTH, databaseAddress } from '../src/platform/database-address.js';
 
 /** Works on the database; returns the exit code. */
-export type DatabaseCommand = (db: DataSource) => Promise<number>;
+export type DatabaseCommand = (db: Database) => Promise<number>;
 
 /** The arguments are not valid; the message says why. */
 export class UsageError extends Error {
@@ -38,7 +38,7 @@ export function databaseUrlOf(env: NodeJS.ProcessEnv): string {
 export async function withDatabase<T>(
   databaseUrl: string,
   name: string,
-  work: (db: DataSource) => Promise<T>,
+  work: (db: Database) => Promise<T>,
   connectTimeoutMs?: number,
 ): Promise<T> {
   const db = await openDataSource(databaseUrl, 4, name, 'service', connectTimeoutMs);

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ConnectionLike } from '@temporalio/client';
-import type { DataSource } from 'typeorm';
+import type { Database } from './db/db.js';
 import type { Config } from './platform/config.js';
 import type { Notifier } from './stream/notify.js';
 import type { Logger } from './platform/logger.js';
 import { Lease } from './db/lease.js';
-import { observeService } from './platform/database-metrics.js';
+import { observeService } from './db/database-metrics.js';
 import './turns/gauges.js';
 import './reconciler/gauges.js';
 import { reconcileActions } from './platform/metrics.js';
@@ -40,8 +40,8 @@ export interface TurnEngine {
 export function openTurnEngine(
   config: Config,
   parts: {
-    db: DataSource;
-    backgroundPool: DataSource;
+    db: Database;
+    backgroundPool: Database;
     notifier: Notifier;
     models: FireDeps['models'];
     log: Logger;

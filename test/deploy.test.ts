@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
-import '../src/platform/database-metrics.js';
+import '../src/db/database-metrics.js';
 import '../src/platform/slot-metrics.js';
 import '../src/turns/gauges.js';
 import '../src/reconciler/gauges.js';

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { Config } from '../../src/platform/config.js';
 import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
 import type { Storage } from '../../src/files/storage.js';
@@ -13,7 +13,7 @@ import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './
 
 export interface MaintenanceDeps {
   config: Pick<Config, 'retentionDays' | 'usageMetadataDays'>;
-  db: DataSource;
+  db: Database;
   log: Logger;
   storage: Storage;
 }

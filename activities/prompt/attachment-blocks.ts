@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { FileSnapshot } from '../../src/events/fields.js';
 import { findFiles, type FileRow } from '../../src/files/store.js';
 import type { Storage } from '../../src/files/storage.js';
@@ -22,7 +22,7 @@ const MAX_BYTES = 16 * MIB;
  * @throws ServiceError `storage_error` while the storage is unreachable
  */
 export async function attachmentBlocks(
-  db: DataSource,
+  db: Database,
   storage: Storage,
   { projectId, files }: { projectId: string; files: FileSnapshot[] },
   refusals: MediaRefusals | null,

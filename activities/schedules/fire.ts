@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/common';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { runSql, sql } from '../../src/db/sql.js';
 import { fireSchedule, type FireDeps } from '../../src/schedules/fire.js';
 import type { ScheduleActivities } from './schedule-activities.js';
@@ -29,7 +29,7 @@ export function createScheduleActivities(deps: FireDeps & { catchupSeconds: numb
  * Waits until a worker has taken the turn, but not for long. The slot of the firing stays taken meanwhile: when the workers
  * of turns are busy, schedules start no more turns than they begin, and messages do not wait behind a burst.
  */
-async function hasBegun(db: DataSource, turnId: string): Promise<void> {
+async function hasBegun(db: Database, turnId: string): Promise<void> {
   for (const until = performance.now() + MAX_BEGIN_MS; performance.now() < until;) {
     const queued = await runSql(db, sql`SELECT FROM turns WHERE id = ${turnId} AND state = 'queued'`);
     if (queued.length === 0) return;

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { TurnFields } from '../../src/db/entities/turns.js';
 import type { Config } from '../../src/platform/config.js';
 import type { Storage } from '../../src/files/storage.js';
@@ -47,7 +47,7 @@ export type QuestionsOf = (serverId: string, cleaner: Cleaner) => QuestionHandle
 
 export interface ToolDeps {
   config: Config;
-  db: DataSource;
+  db: Database;
   log: Logger;
   storage: Storage;
   mcp: McpConnections;

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import type { NewEvent } from '../../src/events/schema.js';
@@ -96,7 +96,7 @@ async function skipServers(
   );
 }
 
-async function withCurrentTools(db: DataSource, server: McpServerRow, kept: KeptTools): Promise<McpServerRow> {
+async function withCurrentTools(db: Database, server: McpServerRow, kept: KeptTools): Promise<McpServerRow> {
   if (hashTools(kept.tools) === server.toolset_hash && kept.leftOut === server.tools_left_out) return server;
   return transaction(db, async (tx) => {
     const locked = await lockServer(tx, server.project_id, server.id);

@@ -1,5 +1,5 @@
+import type { Db } from '../../src/db/db.js';
 import type { TurnServerRow } from '../../src/mcp/user-credentials.js';
-import type { Db } from '../../src/db/transaction.js';
 import type { McpConnection } from '../../src/mcp/client.js';
 import { failureReason } from '../../src/mcp/reasons.js';
 import { isOpen } from '../../src/mcp/tasks.js';

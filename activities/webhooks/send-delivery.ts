@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
 import pRetry from 'p-retry';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { GuardedNetwork } from '../../src/network/network.js';
 import type { Logger } from '../../src/platform/logger.js';
@@ -15,7 +15,7 @@ import { postWebhook, type PostResult } from './post.js';
 
 export interface DeliveryDeps {
   config: { encryptionKeys: readonly Buffer[]; webhookRetrySeconds: readonly number[] };
-  db: DataSource;
+  db: Database;
   log: Logger;
   network: GuardedNetwork;
   limit: ConcurrencyLimit;

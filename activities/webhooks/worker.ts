@@ -1,5 +1,5 @@
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { Config } from '../../src/platform/config.js';
 import { createTemporalClient } from '../../src/temporal/connection.js';
 import { createDeliveryWorkflows } from '../../src/temporal/delivery-workflows.js';
@@ -33,7 +33,7 @@ interface Deliveries {
 export async function startDeliveries(
   shared: Omit<WorkerOptions, 'taskQueue'> & { connection: NativeConnection },
   searchable: () => boolean,
-  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'>; backgroundPool: DataSource },
+  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'>; backgroundPool: Database },
 ): Promise<Deliveries> {
   const { taskQueue } = deps.config;
   const worker = await Worker.create({

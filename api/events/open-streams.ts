@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import { ignored } from '../../src/platform/ignored.js';
 import type { Logger } from '../../src/platform/logger.js';
@@ -48,7 +48,7 @@ export class OpenStreams {
   #closed = false;
 
   constructor(
-    private readonly db: DataSource,
+    private readonly db: Database,
     maxPerProject: number,
     private readonly tokenStreams: TokenStreams,
     private readonly log: Logger,

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { ProjectEntity, type ProjectRow } from '../../src/db/entities/projects.js';
 import {
   completeAuthorization,
@@ -85,7 +85,7 @@ async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Pr
   }
 }
 
-async function partiesOf(db: DataSource, { server, row }: TakenAuthorization): Promise<Parties> {
+async function partiesOf(db: Database, { server, row }: TakenAuthorization): Promise<Parties> {
   const project = await db.getRepository<ProjectRow>(ProjectEntity).findOneByOrFail({ id: server.project_id });
   return {
     project: project.name,

@@ -1,3 +1,4 @@
+import type { Db } from '../../src/db/db.js';
 import { checkMessage, type MessageBody } from '../../src/messages/message.js';
 import { ServiceError, validationError } from '../../src/platform/errors.js';
 import { utcTimestamp } from '../../src/platform/timestamps.js';
@@ -6,7 +7,6 @@ import { isTimeZone } from '../../src/schedules/calendar/zone.js';
 import { nextRun, type TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
-import type { Db } from '../../src/db/transaction.js';
 import { checkNewSession, type NewSessionBody } from '../../src/sessions/new-session.js';
 import type { ApiDeps } from '../deps.js';
 import type { Caller } from '../http/core/operation.js';

@@ -1,5 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../../src/db/db.js';
 import { runSql, sql } from '../../src/db/sql.js';
 import { resolveMessage } from '../../src/messages/message.js';
 import { described } from '../../src/platform/object-schema.js';
@@ -8,7 +8,6 @@ import type { Schedule, TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
 import { insertSchedule } from '../../src/schedules/store.js';
 import { resolveNewSession } from '../../src/sessions/new-session.js';
-import type { Db } from '../../src/db/transaction.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound } from '../http/core/session-of-path.js';
@@ -107,7 +106,7 @@ async function resolveTarget({ deps, caller, body }: Call<Body>): Promise<Target
 }
 
 async function insert(
-  tx: EntityManager,
+  tx: Tx,
   { caller, body }: Call<Body>,
   { target, timing, next_run_at }: { target: Target; timing: TimingFields; next_run_at: string },
 ): Promise<Schedule> {

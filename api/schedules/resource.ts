@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../src/db/db.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { Schedule } from '../../src/schedules/schedule.js';
 import { findSchedule, lockSchedule } from '../../src/schedules/store.js';
@@ -18,7 +18,7 @@ export type LockedSchedule = NonNullable<Awaited<ReturnType<typeof lockSchedule>
 /** Changes the schedule of a call under its lock, has Temporal follow, and returns it as it is now. */
 export async function change(
   call: Pick<Call<unknown, Schedule>, 'deps' | 'resource' | 'record'>,
-  work: (tx: EntityManager, schedule: LockedSchedule) => Promise<Schedule>,
+  work: (tx: Tx, schedule: LockedSchedule) => Promise<Schedule>,
 ): Promise<unknown> {
   const answer = await answerInTransaction(call, async (tx) => {
     const locked = (await lockSchedule(tx, call.resource)) ?? scheduleNotFound();

@@ -1,4 +1,4 @@
-import type { Db } from '../../src/db/transaction.js';
+import type { Db } from '../../src/db/db.js';
 import { findSession } from '../../src/sessions/store.js';
 import { cancelTurn } from '../../src/turns/cancel.js';
 import { operation } from '../http/core/operation.js';

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../src/db/db.js';
 import { answerBudgetWait } from '../../src/answers/budget-wait.js';
 import { signalAnswers } from '../../src/turns/signal-answers.js';
 import { isOpen } from '../../src/db/turn-states.js';
@@ -31,9 +31,9 @@ export async function updateBudget(
   deps: Deps,
   projectId: string,
   id: string,
-  update: (tx: EntityManager, locked: Session) => Promise<Session> | Session,
+  update: (tx: Tx, locked: Session) => Promise<Session> | Session,
 ): Promise<Session> {
-  const change = async (tx: EntityManager, turn: Turn | null): Promise<Updated | null> => {
+  const change = async (tx: Tx, turn: Turn | null): Promise<Updated | null> => {
     const locked = (await lockSession(tx, projectId, id)) ?? sessionNotFound();
     // Another turn has begun since: its lock comes before the session's.
     if (openTurnOf(locked) !== (turn?.id ?? null)) return null;

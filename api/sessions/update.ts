@@ -1,5 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../src/db/db.js';
 import { transaction } from '../../src/db/transaction.js';
 import {
   MAX_METADATA_KEY_LENGTH,
@@ -44,7 +44,7 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   errors: ['session_not_found', 'metadata_too_large'],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource, body, log }) {
-    const update = (tx: EntityManager, locked: Session): Promise<Session> | Session => {
+    const update = (tx: Tx, locked: Session): Promise<Session> | Session => {
       const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
       const { budget = locked.budget } = body;
       if (body.budget !== undefined) checkBudgetForSession(deps.models, budget, locked);

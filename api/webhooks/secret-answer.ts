@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../src/db/db.js';
 import type { WebhookRow } from '../../src/db/entities/webhooks.js';
 import { unseal } from '../../src/platform/sealed.js';
 import type { Call } from '../http/core/operation.js';
@@ -9,7 +9,7 @@ import { presentWebhook } from './present.js';
  * table holds a secret in plain text.
  */
 export async function answerWithSecret(
-  tx: EntityManager,
+  tx: Tx,
   call: Pick<Call, 'record'>,
   webhook: WebhookRow,
   secret: string,

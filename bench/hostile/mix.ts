@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { MIB } from '../../src/platform/units.js';
 import type { ApiCall } from '../../test/support/client.js';
 import { insertEndedTurns, insertSessions } from '../../test/support/factories.js';
@@ -114,7 +114,7 @@ export async function mix(
 }
 
 /** Makes the sessions of the attacks. The project's requests must not be limited meanwhile. */
-export async function makeTargets(call: ApiCall, db: DataSource): Promise<Targets> {
+export async function makeTargets(call: ApiCall, db: Database): Promise<Targets> {
   const long = await newSession(call, model);
   await insertEndedTurns(db, long, { count: 200, results: 97 });
   const [project] = await db.query<[{ id: string }]>('SELECT project_id AS id FROM sessions WHERE id = $1', [long]);

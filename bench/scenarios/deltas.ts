@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import { Listener } from '../../src/db/listen.js';
 import { newId } from '../../src/platform/ids.js';
@@ -75,7 +75,7 @@ export default scenario({
 });
 
 /** Stores turns whose first model call runs; returns their ids. */
-async function runningTurns(db: DataSource, projectId: string, count: number): Promise<string[]> {
+async function runningTurns(db: Database, projectId: string, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('turn'));
   const sessions = await insertSessions(db, projectId, count);
   await db.query(

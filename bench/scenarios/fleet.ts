@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import { Lease } from '../../src/db/lease.js';
 import { createLogger } from '../../src/platform/logger.js';
@@ -39,7 +39,7 @@ export default scenario({
 });
 
 /** Open turns that were quiet for a minute. */
-async function openTurns(db: DataSource, count: number, prefix: string): Promise<void> {
+async function openTurns(db: Database, count: number, prefix: string): Promise<void> {
   await db.query(
     `WITH sessions AS (
        INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
@@ -56,7 +56,7 @@ async function openTurns(db: DataSource, count: number, prefix: string): Promise
 }
 
 /** Flushes of a worker with 100 streams, all the time; returns how long each took. */
-function keepFlushing(db: DataSource): { took: number[]; stop: () => Promise<void> } {
+function keepFlushing(db: Database): { took: number[]; stop: () => Promise<void> } {
   const took: number[] = [];
   let isStopped = false;
   const flush = (): Promise<unknown> =>
@@ -73,7 +73,7 @@ function keepFlushing(db: DataSource): { took: number[]; stop: () => Promise<voi
   return { took, stop: () => ((isStopped = true), loop) };
 }
 
-async function measureDeltas(db: DataSource, streams: number, rows: number): Promise<void> {
+async function measureDeltas(db: Database, streams: number, rows: number): Promise<void> {
   const open = streams / 10;
   await openTurns(db, open, 'streams');
   await db.query(`CREATE TABLE ${OLD} PARTITION OF deltas FOR VALUES FROM ('2000-01-01') TO ('2000-01-02')`);
@@ -99,7 +99,7 @@ async function measureDeltas(db: DataSource, streams: number, rows: number): Pro
   await db.query('DELETE FROM open_turns');
 }
 
-async function measureRounds(db: DataSource, quiet: number): Promise<void> {
+async function measureRounds(db: Database, quiet: number): Promise<void> {
   await openTurns(db, quiet, 'quiet');
   let calls = 0;
   const answer =
@@ -133,8 +133,8 @@ async function measureRounds(db: DataSource, quiet: number): Promise<void> {
   row('a look for cancel requests', ms(await timed(() => cancelOverdue(deps))));
 }
 
-async function measureStandBys(db: DataSource, url: string, processes: number): Promise<void> {
-  const sources: DataSource[] = [];
+async function measureStandBys(db: Database, url: string, processes: number): Promise<void> {
+  const sources: Database[] = [];
   for (let n = 0; n < processes; n += 1) sources.push(await openDataSource(url, 1, `process ${n}`));
   const options = { name: 'reconciler:bench', durationMs: 2500, intervalMs: 1000 };
   const leases = sources.map((source) => new Lease(source, { ...options, holder: randomUUID() }));

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import { readHistory } from '../../src/events/read-history.js';
 import { createKey } from '../../src/projects/api-keys.js';
@@ -116,7 +116,7 @@ export async function dropIndexes(admin: pg.Client): Promise<() => Promise<void>
   };
 }
 
-async function measure(db: DataSource, admin: pg.Client, projectId: string, turns: number): Promise<void> {
+async function measure(db: Database, admin: pg.Client, projectId: string, turns: number): Promise<void> {
   const { rows } = await admin.query<{ id: string }>(
     `SELECT id FROM sessions WHERE last_turn_id IS NOT NULL ORDER BY md5(id || $1) LIMIT ${SAMPLES}`,
     [String(turns)],

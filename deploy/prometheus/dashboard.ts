@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import '../../src/platform/database-metrics.js';
+import '../../src/db/database-metrics.js';
 import { registry } from '../../src/platform/metrics.js';
 import '../../src/platform/slot-metrics.js';
 import '../../src/reconciler/gauges.js';

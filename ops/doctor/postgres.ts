@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { clientConfig } from '../../src/db/client-config.js';
 import { ConnectingClient } from '../../src/db/connecting-client.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
@@ -17,8 +17,8 @@ const NOTIFY_MS = 3000;
 
 /** Checks of Postgres: reachable, migrated, LISTEN works, and the encryption keys open the stored secrets. */
 export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys }: Config): Check[] {
-  const withDb = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withDoctorsDatabase(databaseUrl, work);
-  const withTables = <T>(work: (db: DataSource) => Promise<T>): Promise<T> => withSchema(databaseUrl, work);
+  const withDb = <T>(work: (db: Database) => Promise<T>): Promise<T> => withDoctorsDatabase(databaseUrl, work);
+  const withTables = <T>(work: (db: Database) => Promise<T>): Promise<T> => withSchema(databaseUrl, work);
   const reach = 'Check DATABASE_URL (host, port, user, password, database name) and that this host may connect.';
   return [
     {
@@ -42,7 +42,7 @@ export function postgresChecks({ databaseUrl, databaseListenUrl, encryptionKeys 
 
 const MIGRATE = 'Bring the database up to date: npm run migrate (the image: role migrate).';
 
-async function schema(db: DataSource): Promise<string> {
+async function schema(db: Database): Promise<string> {
   const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);
   if (!table!.there) throw new CheckError('the database is empty', MIGRATE);
   const missing = await missingMigrations(db).catch((error: unknown) => {
@@ -59,7 +59,7 @@ async function schema(db: DataSource): Promise<string> {
  * Checks whether an acknowledged commit survives a failover. Without a synchronous standby it may be lost. Then a tool
  * call whose start was recorded only on the old primary can be sent again (docs/operations/backup.md).
  */
-async function replication(db: DataSource): Promise<string> {
+async function replication(db: Database): Promise<string> {
   const [row] = await db.query<{ standby: boolean; names: string; commit: string; standbys: number }[]>(
     `SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') AS names,
        current_setting('synchronous_commit') AS commit, (SELECT count(*) FROM pg_stat_replication) AS standbys`,
@@ -80,7 +80,7 @@ async function replication(db: DataSource): Promise<string> {
  * Checks that a NOTIFY sent on the pool arrives on the LISTEN connection, which the live stream needs. The time counts from the answer to
  * NOTIFY: Postgres sends both at once, so where everything is slow they are late together.
  */
-export async function listens(listenUrl: string, db: Pick<DataSource, 'query'>, notifyMs = NOTIFY_MS): Promise<string> {
+export async function listens(listenUrl: string, db: Pick<Database, 'query'>, notifyMs = NOTIFY_MS): Promise<string> {
   const channel = `doctor_${randomUUID().replaceAll('-', '')}`;
   const client = new ConnectingClient({ ...clientConfig(listenUrl), connectionTimeoutMillis: LIMITS_MS[1] });
   await client.connect();
@@ -103,7 +103,7 @@ export async function listens(listenUrl: string, db: Pick<DataSource, 'query'>, 
 }
 
 /** Finds open turns of another Temporal namespace. Only a reconciler of that namespace handles them. */
-async function openTurns(db: DataSource): Promise<string> {
+async function openTurns(db: Database): Promise<string> {
   const { namespace } = temporalSettings();
   const [row] = await db.query<{ own: number; others: number; other: string | null }[]>(
     `SELECT count(*) FILTER (WHERE namespace = $1) AS own, count(*) FILTER (WHERE namespace <> $1) AS others,
@@ -119,7 +119,7 @@ async function openTurns(db: DataSource): Promise<string> {
   );
 }
 
-async function secrets(db: DataSource, keys: Buffer[]): Promise<string> {
+async function secrets(db: Database, keys: Buffer[]): Promise<string> {
   const closed: string[] = [];
   let count = 0;
   for (const place of SEALED_COLUMNS) {

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { rawSql, runSql, sql } from '../../src/db/sql.js';
 import { firstIdAt } from '../../src/platform/ids.js';
 import { OPEN_QUESTIONS } from '../../src/turns/gauges.js';
@@ -37,7 +37,7 @@ export interface Load {
 
 type Part<Key extends keyof ProjectLoad> = Pick<ProjectLoad, 'project_id' | Key>;
 
-export async function readLoad(db: DataSource, minutes: number, maxTurns = MAX_TURNS): Promise<Load> {
+export async function readLoad(db: Database, minutes: number, maxTurns = MAX_TURNS): Promise<Load> {
   const since = new Date(Date.now() - minutes * 60_000);
   const [projects, work, open, requests, streams] = await Promise.all([
     readProjects(db),
@@ -87,7 +87,7 @@ function sizesOf(load: ProjectLoad): number[] {
   return [model_calls, tool_calls, turns_begun, turns_running, turns_queued, requestsOf(load), token_streams];
 }
 
-function readProjects(db: DataSource): Promise<Part<'project' | 'file_bytes' | 'row_bytes'>[]> {
+function readProjects(db: Database): Promise<Part<'project' | 'file_bytes' | 'row_bytes'>[]> {
   return runSql(
     db,
     sql`SELECT id AS project_id, name AS project, coalesce(bytes, 0) AS file_bytes, coalesce(row_bytes, 0) AS row_bytes
@@ -100,7 +100,7 @@ function readProjects(db: DataSource): Promise<Part<'project' | 'file_bytes' | '
  * waited has an id from before its turn began. What a fork copied did not happen again. `seen`: how many they are, up to one more than `max`.
  */
 function readWork(
-  db: DataSource,
+  db: Database,
   since: Date,
   max: number,
 ): Promise<
@@ -137,7 +137,7 @@ function readWork(
   );
 }
 
-function readOpenTurns(db: DataSource): Promise<Part<'turns_queued' | 'turns_running' | 'turns_waiting'>[]> {
+function readOpenTurns(db: Database): Promise<Part<'turns_queued' | 'turns_running' | 'turns_waiting'>[]> {
   return runSql(
     db,
     sql`WITH waiting AS (SELECT DISTINCT turn_id FROM (${rawSql(OPEN_QUESTIONS)}) AS open)
@@ -150,7 +150,7 @@ function readOpenTurns(db: DataSource): Promise<Part<'turns_queued' | 'turns_run
 }
 
 /** The keys of src/projects/limits. */
-function readRequests(db: DataSource): Promise<Part<'requests'>[]> {
+function readRequests(db: Database): Promise<Part<'requests'>[]> {
   return runSql(
     db,
     sql`SELECT p.id AS project_id, json_object_agg(operation, points ORDER BY points DESC) AS requests
@@ -161,7 +161,7 @@ function readRequests(db: DataSource): Promise<Part<'requests'>[]> {
   );
 }
 
-function readStreams(db: DataSource): Promise<Part<'token_streams'>[]> {
+function readStreams(db: Database): Promise<Part<'token_streams'>[]> {
   return runSql(
     db,
     sql`SELECT project_id, count(*)::integer AS token_streams

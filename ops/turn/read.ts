@@ -1,5 +1,5 @@
+import type { Db } from '../../src/db/db.js';
 import { runSql, sql } from '../../src/db/sql.js';
-import type { Db } from '../../src/db/transaction.js';
 import { parseExact } from '../../src/platform/exact-json.js';
 import { readTimeline, type TimelineEntry } from '../../src/turns/timeline.js';
 import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { EventRow } from '../events/store.js';
 import type { Form } from '../forms/fields.js';
 import type { ActionKind } from '../sessions/required-actions.js';

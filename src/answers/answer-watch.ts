@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { UserAnswer } from './answer.js';
 
@@ -6,7 +6,7 @@ import type { UserAnswer } from './answer.js';
 export const ANSWER_CHANNEL = 'elicitation_answers';
 
 /** Notifies the workers whose calls wait for these answers. If it is lost, they find the answers within half a minute. */
-export async function notifyAnswers(db: DataSource, answers: UserAnswer[]): Promise<void> {
+export async function notifyAnswers(db: Database, answers: UserAnswer[]): Promise<void> {
   const ids = answers.flatMap((answer) =>
     answer.type === 'user.elicitation_result' ? [answer.data.elicitation_id] : [],
   );
@@ -21,7 +21,7 @@ const CHECK_INTERVAL_MS = 30_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Which of these questions are closed. */
-export async function findClosedQuestions(db: DataSource, ids: string[]): Promise<string[]> {
+export async function findClosedQuestions(db: Database, ids: string[]): Promise<string[]> {
   const rows = await runSql<{ id: string }>(
     db,
     sql`SELECT id FROM elicitations WHERE id = ANY(${ids}::text[]) AND state <> 'open'`,

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { EntityManager } from 'typeorm';
-import type { Db } from '../db/transaction.js';
+import type { Db, Tx } from '../db/db.js';
 import type { NewEvent } from '../events/schema.js';
 import type { EventRow } from '../events/store.js';
 import { validationError, ServiceError } from '../platform/errors.js';
@@ -198,7 +197,7 @@ const CLOSE_QUESTIONS = `
   WHERE q.turn_id = $1 AND q.id = answer.id AND q.state = 'open'`;
 
 /** The answers become the next events of the turn, in order. */
-async function closeActions(tx: EntityManager, turn: Turn, answers: UserAnswer[], asked: Asked): Promise<void> {
+async function closeActions(tx: Tx, turn: Turn, answers: UserAnswer[], asked: Asked): Promise<void> {
   const all = answers.map((answer, n) => ({ answer, position: turn.position + n + 1 }));
   const isWait = ({ answer }: { answer: UserAnswer }): boolean =>
     asked.authorizations.get(idOf(answer)) === askedFor(asked, answer);

@@ -1,6 +1,6 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import { write, type Db } from '../db/transaction.js';
+import { write } from '../db/transaction.js';
 import { USABLE_CREDENTIAL } from '../db/usable-credential.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
@@ -88,7 +88,7 @@ const READ = `
  * has ended. Safe to repeat, because the state is in the rows. Returns the latest wait of each call of the step.
  */
 export async function advanceAuthorizations(
-  tx: EntityManager,
+  tx: Tx,
   turn: Pick<Turn, 'id' | 'at'>,
   step: number,
   timeoutSeconds: number,
@@ -148,7 +148,7 @@ const DENY = `
 
 /** Closes an open wait with the answer of a person who does not want to authorize. False if it is open no more. */
 export async function denyAuthorization(
-  tx: EntityManager,
+  tx: Tx,
   { turn_id, step, index }: Pick<AuthorizationAction, 'turn_id' | 'step' | 'index'>,
   at: string,
   position: number,

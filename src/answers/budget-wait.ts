@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import { write } from '../db/transaction.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import { fits, type Budget } from '../sessions/budget.js';
@@ -96,7 +96,7 @@ const ANSWER = `
  * Answers a turn that waits for a larger budget with the session's new one, which the same transaction has stored under the lock of
  * the turn. Returns true if the turn goes on, or ends; the model call is checked again then.
  */
-export async function answerBudgetWait(tx: EntityManager, turn: Turn, budget: Budget | null): Promise<boolean> {
+export async function answerBudgetWait(tx: Tx, turn: Turn, budget: Budget | null): Promise<boolean> {
   const [open] = await tx.query<{ needed: string | null }[]>(NEEDED, [turn.id]);
   if (open === undefined) {
     turn.stayStill();

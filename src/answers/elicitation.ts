@@ -1,6 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { OPEN_ACTIONS, parseActions } from '../sessions/required-actions.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
@@ -10,7 +9,7 @@ import type { CallPlace } from '../turns/facts.js';
 export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
 
 /** `agent.requires_action` with everything that is open now; nothing if nothing is. */
-export async function requiresAction(tx: EntityManager, turnId: string): Promise<NewEvent[]> {
+export async function requiresAction(tx: Tx, turnId: string): Promise<NewEvent[]> {
   const [row] = await runSql<{ actions: string }>(
     tx,
     sql`SELECT ${rawSql(OPEN_ACTIONS)}::text AS actions FROM turns t WHERE id = ${turnId}`,

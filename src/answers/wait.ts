@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import { write } from '../db/transaction.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import { requiresAction } from './elicitation.js';
@@ -68,7 +68,7 @@ function waitOf(rows: Row[], runningMs: number): StepWait {
   };
 }
 
-async function readStates(tx: EntityManager, turnId: string, step: number): Promise<Set<ActionState>> {
+async function readStates(tx: Tx, turnId: string, step: number): Promise<Set<ActionState>> {
   const rows = await tx.query<{ state: ActionState }[]>(STATES, [turnId, step]);
   return new Set(rows.map(({ state }) => state));
 }

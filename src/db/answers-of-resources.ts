@@ -1,4 +1,4 @@
-import type { Db } from './transaction.js';
+import type { Db } from './db.js';
 
 /**
  * Empties the answers about deleted resources. The records stay until their end, so that a late repeat of a request does

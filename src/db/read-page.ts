@@ -1,5 +1,5 @@
+import type { Db } from './db.js';
 import { MAX_PAGE_BYTES, type PageRows } from '../platform/page.js';
-import type { Db } from './transaction.js';
 
 type PageOrder =
   | 'created_at DESC, id DESC'

@@ -1,11 +1,11 @@
 import type { EntityManager, EntitySchema, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import type { QueryDeepPartialEntity } from 'typeorm/query-builder/QueryPartialEntity.js';
+import type { Db } from './db.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { emptyAnswers } from './answers-of-resources.js';
 import { readPage, type LargeRows } from './read-page.js';
 import { rawSql, runSql, sql } from './sql.js';
-import type { Db } from './transaction.js';
 
 interface ResourceRow extends ObjectLiteral {
   id: string;

@@ -1,4 +1,4 @@
-import type { Db } from './transaction.js';
+import type { Db } from './db.js';
 
 /**
  * Tables (columns and constraints), functions, triggers and indexes of the schema that holds the table `migrations`, each with a

@@ -1,4 +1,4 @@
-import type { Db } from './transaction.js';
+import type { Db } from './db.js';
 
 /** A piece of SQL with its parameters. Pieces can nest; `sql` numbers the parameters of the whole statement. */
 export class Sql {

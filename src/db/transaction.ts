@@ -10,9 +10,6 @@ import { DatabaseAwayError, LoginRefusedError } from './connect-error.js';
 import { answerOf, send } from './direct-data-source.js';
 import { ignored } from '../platform/ignored.js';
 
-/** A query runner: the pool or a transaction. */
-export type Db = DataSource | EntityManager;
-
 const TRIES = 5;
 /** SQLSTATEs serialization_failure and deadlock_detected: the transaction was rolled back and can be retried. */
 const RETRIED = new Set(['40001', '40P01']);

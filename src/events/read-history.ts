@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.js';
 import { readPage } from '../db/read-page.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { PageRows } from '../platform/page.js';
 import type { EventRow } from './store.js';
 

@@ -1,6 +1,6 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import { write, type Db } from '../db/transaction.js';
+import { write } from '../db/transaction.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
 import { recordDeliveries } from '../webhooks/record-deliveries.js';
 
@@ -24,7 +24,7 @@ const INSERT_EVENTS = `
  * The transaction holds the lock of the turn's row, or has inserted it.
  */
 export function insertEvents(
-  tx: EntityManager,
+  tx: Tx,
   turn: { id: string; session_id: string; number: number },
   events: EventRow[],
 ): void {

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { In, IsNull, MoreThan, Not, type DataSource } from 'typeorm';
+import { type Database, In, IsNull, MoreThan, Not } from '../db/db.js';
 import { FileEntity } from '../db/entities/files.js';
 import { ProjectEntity } from '../db/entities/projects.js';
 import { SkillEntity } from '../db/entities/skills.js';
@@ -47,7 +47,7 @@ const PARALLEL = 8;
  * object is lost. Checks at most `limit` of each and returns where to continue.
  * @throws Error if database and storage do not belong together
  */
-export async function cleanStorage(db: DataSource, storage: Storage, options: CleanOptions): Promise<CleanResult> {
+export async function cleanStorage(db: Database, storage: Storage, options: CleanOptions): Promise<CleanResult> {
   const { olderThanSeconds, limit, from } = options;
   const owner = await claimStorage(db, storage);
   if (owner !== 'ours') throw new Error(OWNER_ERRORS[owner]);
@@ -74,7 +74,7 @@ interface Part {
 
 const DONE: Part = { removed: 0, next: null };
 
-async function finishDeletions(db: DataSource, storage: Storage, limit: number): Promise<number> {
+async function finishDeletions(db: Database, storage: Storage, limit: number): Promise<number> {
   const rows = await db.getRepository(FileEntity).find({
     select: { id: true, storage_key: true },
     where: { deleted_at: Not(IsNull()) },
@@ -86,7 +86,7 @@ async function finishDeletions(db: DataSource, storage: Storage, limit: number):
 }
 
 async function removeOrphans(
-  db: DataSource,
+  db: Database,
   storage: Storage,
   olderThan: Date,
   limit: number,
@@ -119,7 +119,7 @@ async function removeOrphans(
 const OWNED_BY_KEY = new Set<string | undefined>(['files', 'skills', 'workspaces']);
 
 /** Turns that exist, or of which a copy exists (src/turns/fork): it has the same results. */
-async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
+async function existingTurns(db: Database, ids: string[]): Promise<string[]> {
   const rows = await db.query<{ id: string }[]>(
     `SELECT id FROM turns WHERE id = ANY($1::text[])
      UNION ALL SELECT copied_from FROM turns WHERE copied_from = ANY($1::text[])`,
@@ -132,7 +132,7 @@ async function existingTurns(db: DataSource, ids: string[]): Promise<string[]> {
  * The objects that the newest version of a workspace or a kept one has, be it that of the session in the key or one that began as its
  * copy; and those that it had until `olderThan` or later. What no version has any more, no later one will have.
  */
-async function inWorkspaces(db: DataSource, keys: string[], olderThan: Date): Promise<string[]> {
+async function inWorkspaces(db: Database, keys: string[], olderThan: Date): Promise<string[]> {
   const rows = await db.query<{ key: string }[]>(
     `SELECT key FROM unnest($1::text[]) AS objects (key)
      WHERE EXISTS (SELECT FROM workspaces w WHERE w.objects @> ARRAY[objects.key])
@@ -143,7 +143,7 @@ async function inWorkspaces(db: DataSource, keys: string[], olderThan: Date): Pr
   return rows.map(({ key }) => key);
 }
 
-async function withoutOwner(db: DataSource, objects: StoredObject[], olderThan: Date): Promise<string[]> {
+async function withoutOwner(db: Database, objects: StoredObject[], olderThan: Date): Promise<string[]> {
   const keys = objects.map(({ key }) => key);
   const turnOf = (key: string): string => key.split('/')[1] ?? '';
   const inFolder = (folder: string): string[] => keys.filter((key) => key.startsWith(`${folder}/`));
@@ -169,7 +169,7 @@ async function withoutOwner(db: DataSource, objects: StoredObject[], olderThan: 
 }
 
 async function removeLost(
-  db: DataSource,
+  db: Database,
   storage: Storage,
   { limit, removeMissing = false }: CleanOptions,
   after: string | null,

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import type { Logger } from '../platform/logger.js';
 import { ObjectMissingError, type Storage } from './storage.js';
 
@@ -18,7 +18,7 @@ interface Mark {
   database: string;
 }
 
-export async function storageOwner(db: DataSource, storage: Storage): Promise<StorageOwner | null> {
+export async function storageOwner(db: Database, storage: Storage): Promise<StorageOwner | null> {
   const found = await readMark(storage);
   if (found === null) return null;
   const own = await ownMark(db);
@@ -27,7 +27,7 @@ export async function storageOwner(db: DataSource, storage: Storage): Promise<St
 }
 
 /** Reads the owner of a storage. A storage without a marker gets this database's. */
-export async function claimStorage(db: DataSource, storage: Storage): Promise<StorageOwner> {
+export async function claimStorage(db: Database, storage: Storage): Promise<StorageOwner> {
   const owner = await storageOwner(db, storage);
   if (owner !== null) return owner;
   await adoptStorage(db, storage);
@@ -35,7 +35,7 @@ export async function claimStorage(db: DataSource, storage: Storage): Promise<St
 }
 
 /** Runs at the start of a process: marks a new storage, and warns if maintenance will refuse the storage. */
-export async function warnOfForeignStorage(db: DataSource, storage: Storage, log: Logger): Promise<void> {
+export async function warnOfForeignStorage(db: Database, storage: Storage, log: Logger): Promise<void> {
   const owner = await claimStorage(db, storage).catch((err: unknown) => {
     log.warn({ err }, 'the owner of the storage could not be read');
     return 'ours';
@@ -44,7 +44,7 @@ export async function warnOfForeignStorage(db: DataSource, storage: Storage, log
 }
 
 /** Marks the storage as this database's, whatever its marker says. An operator decides this after a restore. */
-export async function adoptStorage(db: DataSource, storage: Storage): Promise<void> {
+export async function adoptStorage(db: Database, storage: Storage): Promise<void> {
   await writeMark(storage, await ownMark(db));
 }
 
@@ -56,7 +56,7 @@ export const OWNER_ERRORS: Readonly<Record<Exclude<StorageOwner, 'ours'>, string
     'STORAGE_URL is marked as the storage of another installation. Give each installation its own bucket, prefix or folder.',
 };
 
-async function ownMark(db: DataSource): Promise<Mark> {
+async function ownMark(db: Database): Promise<Mark> {
   const [mark] = await db.query<[Mark]>(
     `SELECT installation.id AS installation, system_identifier || '/' || pg_database.oid AS database
      FROM installation, pg_control_system(), pg_database WHERE datname = current_database()`,

@@ -1,7 +1,7 @@
-import { IsNull, Not, type DataSource } from 'typeorm';
+import { type Database, type Db, IsNull, Not } from '../db/db.js';
 import { FileEntity } from '../db/entities/files.js';
 import { softDelete } from '../db/resources.js';
-import { transaction, type Db } from '../db/transaction.js';
+import { transaction } from '../db/transaction.js';
 import type { Logger } from '../platform/logger.js';
 import type { Storage } from './storage.js';
 import { fileNotFound, type FileRow } from './store.js';
@@ -12,7 +12,7 @@ import { fileNotFound, type FileRow } from './store.js';
  * @throws ServiceError `file_not_found`
  */
 export async function removeFile(
-  db: DataSource,
+  db: Database,
   storage: Storage,
   file: Pick<FileRow, 'id' | 'storage_key'>,
   log: Logger,

@@ -1,5 +1,5 @@
-import type { DataSource, EntityManager } from 'typeorm';
 import type { Readable } from 'node:stream';
+import type { Database, Tx } from '../db/db.js';
 import { isDatabaseAway, transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { mimeTypeOf } from './filename.js';
@@ -15,7 +15,7 @@ interface Content {
 }
 
 interface Target {
-  db: DataSource;
+  db: Database;
   storage: Storage;
   projectId: string;
   /** Limit of the project's storage in bytes; 0: none. */
@@ -32,7 +32,7 @@ interface Target {
 export async function saveUpload(
   { db, storage, projectId, maxBytes, tokenSessionId }: Target,
   { filename, size, open }: Content,
-  commit: (tx: EntityManager, row: FileRow) => Promise<void>,
+  commit: (tx: Tx, row: FileRow) => Promise<void>,
 ): Promise<FileRow> {
   if (tokenSessionId !== null) await requireTokenStorage(db, tokenSessionId, size);
   await requireStorage(db, projectId, maxBytes, size);

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { MIB } from '../platform/units.js';
 

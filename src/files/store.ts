@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { IsNull } from 'typeorm';
+import { type Db, IsNull } from '../db/db.js';
 import {
   findResource,
   findResources,
@@ -8,7 +8,6 @@ import {
   resourcesOf,
   selectRows,
 } from '../db/resources.js';
-import type { Db } from '../db/transaction.js';
 import { FileEntity, type FileOrigin, type FileRow } from '../db/entities/files.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import type { McpServerRow, McpTool } from '../db/entities/mcp-servers.js';
 import { pointerToken, ServiceError } from '../platform/errors.js';
 import { readTools } from './find-servers.js';
@@ -16,11 +16,7 @@ interface AcceptedTools {
  * Accepts changed tools of a locked row.
  * @throws ServiceError `unknown_mcp_tool`, `tools_changed`, `validation_error` for a tool that was never shown
  */
-export async function acceptTools(
-  tx: EntityManager,
-  server: McpServerRow,
-  { names, digests }: AcceptedTools,
-): Promise<void> {
+export async function acceptTools(tx: Tx, server: McpServerRow, { names, digests }: AcceptedTools): Promise<void> {
   const seen = new Map(Object.entries(digests ?? {}));
   const known = { tools: server.tool_list, leftOut: server.tools_left_out };
   requireKnownTools(names ?? [], known, 'names');

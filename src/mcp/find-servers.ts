@@ -1,12 +1,11 @@
-import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { Db, SelectQuery, Tx } from '../db/db.js';
 import { McpServerEntity, type McpServerRow, type McpTool } from '../db/entities/mcp-servers.js';
 import { listResources, resourcesOf, selectRows } from '../db/resources.js';
-import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 
 /** The servers of a project with their authorization, without the schemas of their tools. */
-function serversOf(db: Db, projectId: string): SelectQueryBuilder<McpServerRow> {
+function serversOf(db: Db, projectId: string): SelectQuery<McpServerRow> {
   return resourcesOf(db, McpServerEntity, projectId).leftJoinAndSelect('r.oauth', 'oauth');
 }
 
@@ -31,7 +30,7 @@ export async function findServerById(db: Db, id: string): Promise<McpServerRow |
 }
 
 /** As `getServer`, and locks the row until the transaction ends. @throws ServiceError `mcp_server_not_found` */
-export async function lockServer(tx: EntityManager, projectId: string, id: string): Promise<McpServerRow> {
+export async function lockServer(tx: Tx, projectId: string, id: string): Promise<McpServerRow> {
   const query = serversOf(tx, projectId).andWhere('r.id = :id', { id });
   return (await query.setLock('pessimistic_write', undefined, ['r']).getOne()) ?? mcpServerNotFound();
 }

@@ -1,6 +1,6 @@
+import { type Db, IsNull, Not } from '../db/db.js';
 import { McpServerEntity } from '../db/entities/mcp-servers.js';
-import { violatedUniqueConstraint, type Db } from '../db/transaction.js';
-import { IsNull, Not } from 'typeorm';
+import { violatedUniqueConstraint } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 
 /** Checks that name and url are unused in the project. The unique indexes check again when the row is written. */

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import type { ChangedTool, McpServerRow, McpTool, ShownTool } from '../db/entities/mcp-servers.js';
-import type { Db } from '../db/transaction.js';
 import { jsonHash } from '../platform/json-hash.js';
 import { readTools } from './find-servers.js';
 import { loadToolset, storeToolset } from './toolsets.js';
@@ -14,7 +13,7 @@ type PinColumns = Pick<McpServerRow, 'accepted_hash' | 'changed_tools'>;
 
 /** Updates the pins of a server for a new tool list. The first list of a pinned server is accepted as it is. */
 export async function pinColumns(
-  tx: EntityManager,
+  tx: Tx,
   { id, pin_tools, accepted_hash }: Pick<McpServerRow, 'id' | 'pin_tools' | 'accepted_hash'>,
   tools: McpTool[],
 ): Promise<PinColumns> {
@@ -24,7 +23,7 @@ export async function pinColumns(
 }
 
 export async function acceptedColumns(
-  tx: EntityManager,
+  tx: Tx,
   { id, accepted_hash }: Pick<McpServerRow, 'id' | 'accepted_hash'>,
   tools: McpTool[],
   names: ReadonlySet<string>,

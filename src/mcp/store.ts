@@ -1,8 +1,7 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import { McpServerEntity, type McpServerRow, type McpTool, type McpServerTools } from '../db/entities/mcp-servers.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { seal } from '../platform/sealed.js';
 import type { Credential } from './auth.js';
@@ -27,7 +26,7 @@ type NewServer = Pick<
  * @throws ServiceError `mcp_server_name_taken`, `mcp_server_url_taken` if another request was first
  */
 export async function insertServer(
-  tx: EntityManager,
+  tx: Tx,
   keys: readonly Buffer[],
   { credential, ...server }: NewServer,
   probed: ProbeResult | null,
@@ -58,7 +57,7 @@ type ServerChange = Pick<McpServerRow, 'name' | 'allowed_tools' | 'pin_tools' | 
 
 /** Writes a configuration change to a locked row. @throws ServiceError `mcp_server_name_taken` */
 export async function updateServer(
-  tx: EntityManager,
+  tx: Tx,
   keys: readonly Buffer[],
   server: McpServerRow,
   { credential, probed, ...fields }: ServerChange,
@@ -75,21 +74,17 @@ export async function updateServer(
 }
 
 /** Stores the result of a probe in a locked row. It is not a configuration change, so `updated_at` stays. */
-export async function storeProbe(tx: EntityManager, server: McpServerRow, probed: ProbeResult): Promise<void> {
+export async function storeProbe(tx: Tx, server: McpServerRow, probed: ProbeResult): Promise<void> {
   await updateRow(tx, server.id, { server_name: probed.serverName, last_probed_at: now });
   await storeTools(tx, server, probed);
 }
 
-export async function storeTools(
-  tx: EntityManager,
-  server: McpServerRow,
-  { tools, leftOut }: KeptTools,
-): Promise<void> {
+export async function storeTools(tx: Tx, server: McpServerRow, { tools, leftOut }: KeptTools): Promise<void> {
   await updateRow(tx, server.id, { tools, tools_left_out: leftOut, ...(await pinColumns(tx, server, tools)) });
 }
 
 /** Pins the current tools, or unpins them. Before the first tool list there is nothing to pin. */
-async function switchPins(tx: EntityManager, server: McpServerRow): Promise<void> {
+async function switchPins(tx: Tx, server: McpServerRow): Promise<void> {
   if (server.pin_tools && server.last_probed_at === null) return;
   const tools = server.pin_tools ? await readTools(tx, server.id) : [];
   await updateRow(tx, server.id, await pinColumns(tx, server, tools));
@@ -97,7 +92,7 @@ async function switchPins(tx: EntityManager, server: McpServerRow): Promise<void
 }
 
 /** Soft-deletes a locked row and erases the credential (contract.md §2). */
-export async function deleteServer(tx: EntityManager, { id }: McpServerRow): Promise<void> {
+export async function deleteServer(tx: Tx, { id }: McpServerRow): Promise<void> {
   await updateRow(tx, id, { deleted_at: now, credential: null });
   await emptyAnswers(tx, [id]);
   await deleteUnusedToolsets(tx, id);
@@ -155,7 +150,7 @@ type Change = {
   [Key in keyof (McpServerRow & McpServerTools)]?: (McpServerRow & McpServerTools)[Key] | (() => string);
 };
 
-export async function updateRow(tx: EntityManager, id: string, change: Change): Promise<void> {
+export async function updateRow(tx: Tx, id: string, change: Change): Promise<void> {
   if (Object.keys(change).length === 0) return;
   await tx
     .createQueryBuilder()

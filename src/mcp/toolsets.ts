@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import type { McpTool } from '../db/entities/mcp-servers.js';
-import type { Db } from '../db/transaction.js';
 import { ByteCache } from '../platform/byte-cache.js';
 import { BYTES_PER_JSON_VALUE, countJsonValues } from '../platform/value-count.js';
 import { MIB } from '../platform/units.js';
@@ -18,7 +17,7 @@ export function hashTools(tools: readonly McpTool[]): string {
 }
 
 /** Stores a version of a server's tools if it is new. Returns its hash. */
-export async function storeToolset(tx: EntityManager, serverId: string, tools: McpTool[]): Promise<string> {
+export async function storeToolset(tx: Tx, serverId: string, tools: McpTool[]): Promise<string> {
   const hash = hashTools(tools);
   await tx.query('INSERT INTO mcp_toolsets (server_id, hash, tools) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
     serverId,
@@ -51,7 +50,7 @@ export async function findToolset(db: Db, serverId: string, hash: string): Promi
 }
 
 /** Deletes the versions of a server's tools that neither the server nor an open turn refers to. */
-export async function deleteUnusedToolsets(tx: EntityManager, serverId: string): Promise<void> {
+export async function deleteUnusedToolsets(tx: Tx, serverId: string): Promise<void> {
   // Two statements: the second one must see the turns that committed while the first waited for locks.
   const locked = await tx.query<{ hash: string }[]>(
     'SELECT hash FROM mcp_toolsets WHERE server_id = $1 FOR UPDATE SKIP LOCKED',

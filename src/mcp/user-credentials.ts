@@ -1,9 +1,8 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import type { McpAuthType, McpServerRow } from '../db/entities/mcp-servers.js';
 import { readPage } from '../db/read-page.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { USABLE_CREDENTIAL } from '../db/usable-credential.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
@@ -117,7 +116,7 @@ export function listCredentials(
  * id, what it replaced, and the tokens that are no longer used.
  */
 export async function putCredential(
-  tx: EntityManager,
+  tx: Tx,
   keys: readonly Buffer[],
   server: McpServerRow,
   user: string,
@@ -141,7 +140,7 @@ export async function putCredential(
 
 /** Deletes credentials. Returns which, and their tokens. */
 export async function deleteCredentials(
-  tx: EntityManager,
+  tx: Tx,
   projectId: string,
   which: { id: string } | { user: string } | { serverId: string },
 ): Promise<{ dropped: DroppedCredential[]; grants: SealedGrant[] }> {
@@ -162,7 +161,7 @@ export async function deleteCredentials(
   return { dropped, grants: ids.length === 0 ? [] : await deleteGrants(tx, ids) };
 }
 
-async function deleteGrants(tx: EntityManager, ids: string[]): Promise<SealedGrant[]> {
+async function deleteGrants(tx: Tx, ids: string[]): Promise<SealedGrant[]> {
   return runSql<SealedGrant>(
     tx,
     sql`WITH deleted AS (DELETE FROM mcp_oauth WHERE id = ANY(${ids}::text[]) RETURNING id, tokens)

@@ -1,6 +1,6 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { isOpen } from '../db/turn-states.js';
-import { transaction, type Db } from '../db/transaction.js';
+import { transaction } from '../db/transaction.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
@@ -119,7 +119,7 @@ async function begin(
  * @throws ServiceError session_not_found, session_running, queue_full
  */
 export async function beginTurn(
-  tx: EntityManager,
+  tx: Tx,
   { id, project_id }: Pick<SessionState, 'id' | 'project_id'>,
   message: Message,
   mode: WhenRunning,
@@ -137,7 +137,7 @@ export async function beginTurn(
 }
 
 async function openWithMessage(
-  tx: EntityManager,
+  tx: Tx,
   session: LockedSession,
   message: Message,
   namespace: string,
@@ -152,12 +152,7 @@ async function openWithMessage(
 }
 
 /** Lets a message wait for the turn after the open one, whose row the transaction has locked. @throws ServiceError queue_full */
-export async function waitForTurn(
-  tx: EntityManager,
-  sessionId: string,
-  openTurnId: string,
-  message: Message,
-): Promise<Accepted> {
+export async function waitForTurn(tx: Tx, sessionId: string, openTurnId: string, message: Message): Promise<Accepted> {
   const { value: waits } = await changeTurnIn(tx, {}, openTurnId, ifOpen, (turn) => {
     turn.expectMessages();
     return enqueue(tx, sessionId, message);

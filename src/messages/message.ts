@@ -1,9 +1,9 @@
+import type { Db } from '../db/db.js';
 import { described, objectSchema } from '../platform/object-schema.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { FileEntity } from '../db/entities/files.js';
 import { SkillEntity } from '../db/entities/skills.js';
 import { requireResources } from '../db/resources.js';
-import type { Db } from '../db/transaction.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import type { EventData } from '../events/schema.js';
 import { fileNotFound, isFileOf } from '../files/store.js';

@@ -1,6 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { PageRows } from '../platform/page.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
@@ -47,7 +46,7 @@ const OPEN_TURN = rawSql(`LEFT JOIN turns t ON t.session_id = w.session_id AND t
  * @throws ServiceError queue_full
  */
 export async function enqueue(
-  tx: EntityManager,
+  tx: Tx,
   sessionId: string,
   message: Message,
   { steers = 0, room = MAX_WAITING_MESSAGES }: { steers?: number; room?: number } = {},

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { transaction } from '../db/transaction.js';
 import { hasOpenTurn, lockForTurn, requireRoom, type QueuedTurn } from '../turns/open.js';
 import { startNext } from '../turns/start-next.js';
@@ -8,7 +8,7 @@ import { startNext } from '../turns/start-next.js';
  * @throws ServiceError session_not_found, too_many_running_turns
  */
 export function releaseQueue(
-  db: DataSource,
+  db: Database,
   projectId: string,
   sessionId: string,
   namespace: string,

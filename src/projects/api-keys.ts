@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { DataSource } from 'typeorm';
+import type { Database, Db } from '../db/db.js';
 import { ApiKeyEntity, ProjectEntity, type ProjectRow } from '../db/entities/projects.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
-import { transaction, type Db } from '../db/transaction.js';
+import { transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { SCOPES, type Scope } from './permissions.js';
 
@@ -47,7 +47,7 @@ export interface NewKey {
  * (contract.md §5). The key is shown only here: the table stores its hash.
  */
 export async function createKey(
-  db: DataSource,
+  db: Database,
   { project, name, scopes = SCOPES, maxRunningTurns, expiresInDays }: NewKey,
 ): Promise<{ id: string; projectId: string; isNewProject: boolean; key: string }> {
   const newProjectId = newId('project');

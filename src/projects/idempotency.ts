@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { Db } from '../db/db.js';
 import { ServiceError } from '../platform/errors.js';
 import { jsonText } from '../platform/json-text.js';
-import type { Db } from '../db/transaction.js';
 
 /** The key of an idempotency record. Its scope is project and path (contract.md §1 "Idempotency-Key"). */
 export interface IdempotencyKey {

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { BatchLookup } from '../db/batch-lookup.js';
-import type { Db } from '../db/transaction.js';
 import { findKeysByHash, findKeysById, hashOf, type LiveKey } from './api-keys.js';
 import type { KeyUse } from './key-use.js';
 

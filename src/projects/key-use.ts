@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { Logger } from '../platform/logger.js';
 
 /** The use of a key must show within a minute (docs/contract.md §13). */

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { LiveKey } from './api-keys.js';
 
@@ -33,7 +33,7 @@ interface Count {
  * statement. Once a window is used up, this process refuses requests without a query until the window ends.
  */
 export function createRateLimiter(
-  db: DataSource,
+  db: Database,
   perMinute: number,
   counters = new Map<string, KeyCounter>(),
 ): RateLimiter {
@@ -45,13 +45,13 @@ export function createRateLimiter(
 }
 
 /** As `createRateLimiter`, for the tokens of each session. */
-export function createTokenLimiter(db: DataSource): TokenLimiter {
+export function createTokenLimiter(db: Database): TokenLimiter {
   const countOf = counting(db, new Map<string, KeyCounter>());
   return (sessionId, operationId, limit) => countOf(`${sessionId}:${operationId}`, limit);
 }
 
 function counting(
-  db: DataSource,
+  db: Database,
   counters: Map<string, KeyCounter>,
 ): (key: string, limit: number) => Promise<RateLimitState> {
   const counterOf = (key: string): KeyCounter => {
@@ -83,7 +83,7 @@ export class KeyCounter {
   #limit = 0;
 
   constructor(
-    private readonly db: DataSource,
+    private readonly db: Database,
     private readonly key: string,
     /** Called when no request waits; the counter is needed only for as long as it refuses requests without a query. */
     private readonly onIdle: (refusesForMs: number) => void,
@@ -119,7 +119,7 @@ export class KeyCounter {
 }
 
 /** The commit is asynchronous: if Postgres crashes, the most recent requests may not count. */
-async function addPoints(db: DataSource, key: string, points: number): Promise<Count> {
+async function addPoints(db: Database, key: string, points: number): Promise<Count> {
   const asked = performance.now();
   const [row] = await runSql<{ points: number; left_ms: number }>(
     db,

@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.js';
 import { ProjectEntity } from '../db/entities/projects.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { LIVE } from './api-keys.js';
 
 export interface ListedProject {

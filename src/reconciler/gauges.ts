@@ -1,4 +1,4 @@
-import { databaseGauge, databaseGauges } from '../platform/database-metrics.js';
+import { databaseGauge, databaseGauges } from '../db/database-metrics.js';
 import { loadLongestRunningMs } from '../turns/running-time.js';
 import { IS_DUE } from './stale-turns.js';
 

@@ -1,6 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { changeSchedule } from './store.js';
 
 /** Failed turns in a row that pause a schedule (docs/contract.md §12). */
@@ -15,7 +14,7 @@ const hasEnded = (run: string): Sql =>
  * Counts the turns of a locked schedule that have ended since the last time, and pauses it after ten failed ones in a
  * row. Cancelled turns do not count. Returns true if it paused the schedule.
  */
-export async function countEndedTurns(tx: EntityManager, id: string): Promise<boolean> {
+export async function countEndedTurns(tx: Tx, id: string): Promise<boolean> {
   const [counted] = await runSql<{ failures: number; pauses: boolean }>(
     tx,
     sql`WITH settled AS (
@@ -40,7 +39,7 @@ export async function countEndedTurns(tx: EntityManager, id: string): Promise<bo
 }
 
 /** Starts the count anew: turns that started before do not count any more. */
-export async function forgetFailures(tx: EntityManager, id: string): Promise<void> {
+export async function forgetFailures(tx: Tx, id: string): Promise<void> {
   await tx.query('UPDATE schedule_runs SET is_settled = true WHERE schedule_id = $1 AND NOT is_settled', [id]);
 }
 

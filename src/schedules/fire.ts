@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import { launchTurn } from '../turns/launch.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
@@ -16,7 +16,7 @@ import { startTurn, type Started } from './start-turn.js';
 import { changeSchedule } from './store.js';
 
 export interface FireDeps {
-  db: DataSource;
+  db: Database;
   log: Logger;
   models: ModelCatalogue;
   config: Pick<Config, 'sandboxProvider' | 'maxStoragePerProject'>;
@@ -76,7 +76,7 @@ interface Fired {
 }
 
 async function fireLocked(
-  tx: EntityManager,
+  tx: Tx,
   deps: FireDeps & { catchupSeconds: number },
   schedule: LockedSchedule,
   scheduledAt: number | null,
@@ -119,7 +119,7 @@ function skipped(scheduled_at: string, reason: SkipReason): Run & { turn: null }
 
 /** Starts a turn for a locked schedule; the run says what came of it. */
 async function attempt(
-  tx: EntityManager,
+  tx: Tx,
   { models, config, workflows }: Pick<FireDeps, 'models' | 'config' | 'workflows'>,
   schedule: LockedSchedule,
   scheduledAt: string,
@@ -134,7 +134,7 @@ async function attempt(
  * @returns the schedule with its new run, and what to do after the commit
  */
 export async function runNow(
-  tx: EntityManager,
+  tx: Tx,
   deps: FireDeps,
   schedule: LockedSchedule,
 ): Promise<{ ran: Schedule; launch: () => void }> {

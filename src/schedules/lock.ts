@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
@@ -16,9 +16,9 @@ export type LockedSchedule = NonNullable<Awaited<ReturnType<typeof lockSchedule>
  * a turn locks the turn before its session, too. `schedule` is null if it is deleted.
  */
 export async function withLockedSchedule<T>(
-  db: DataSource,
+  db: Database,
   target: Pick<Schedule, 'id' | 'session_id'>,
-  work: (tx: EntityManager, schedule: LockedSchedule | null) => Promise<T>,
+  work: (tx: Tx, schedule: LockedSchedule | null) => Promise<T>,
 ): Promise<T> {
   for (;;) {
     const done = await transaction(db, async (tx) => {
@@ -33,7 +33,7 @@ export async function withLockedSchedule<T>(
   }
 }
 
-async function findOpenTurn(tx: EntityManager, sessionId: string | null, lock?: 'lock'): Promise<string | null> {
+async function findOpenTurn(tx: Tx, sessionId: string | null, lock?: 'lock'): Promise<string | null> {
   if (sessionId === null) return null;
   const [turn] = await runSql<{ id: string }>(
     tx,

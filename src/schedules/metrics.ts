@@ -1,4 +1,4 @@
-import { databaseGauges } from '../platform/database-metrics.js';
+import { databaseGauges } from '../db/database-metrics.js';
 import { counter, histogram } from '../platform/metrics.js';
 
 export const scheduleRuns = counter(

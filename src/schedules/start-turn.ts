@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import { savepoint } from '../db/transaction.js';
 import { requireStorage } from '../files/storage-limit.js';
 import { beginTurn, waitForTurn, type Accepted } from '../messages/accept.js';
@@ -52,7 +52,7 @@ interface StartDeps {
  * now; nothing is left of a session that was not used.
  */
 export async function startTurn(
-  tx: EntityManager,
+  tx: Tx,
   deps: StartDeps,
   schedule: Pick<LockedSchedule, 'id' | 'project_id' | 'target' | 'message' | 'overlap' | 'open_turn_id'>,
 ): Promise<Started | SkipReason> {
@@ -76,7 +76,7 @@ export async function startTurn(
 }
 
 async function send(
-  tx: EntityManager,
+  tx: Tx,
   { namespace }: StartDeps,
   { project_id, overlap, open_turn_id }: Pick<LockedSchedule, 'project_id' | 'overlap' | 'open_turn_id'>,
   id: string,
@@ -96,7 +96,7 @@ function startedBy({ waits, started }: Accepted, sessionId: string): Started {
 
 /** @throws ServiceError for what is gone */
 async function sessionOf(
-  tx: EntityManager,
+  tx: Tx,
   { models, config }: StartDeps,
   projectId: string,
   target: Target,

@@ -1,9 +1,9 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import { readPage } from '../db/read-page.js';
 import { requireRoom } from '../db/resources.js';
 import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
-import { transaction, type Db } from '../db/transaction.js';
+import { transaction } from '../db/transaction.js';
 import type { LiveKey } from '../projects/api-keys.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -42,12 +42,12 @@ type ScheduleFields = Pick<
 >;
 
 /** @throws ServiceError if the project has as many schedules that have not ended as it may have */
-export function requireRoomForSchedule(tx: EntityManager, projectId: string): Promise<void> {
+export function requireRoomForSchedule(tx: Tx, projectId: string): Promise<void> {
   return requireRoom(tx, projectId, 'schedule', MAX_SCHEDULES_PER_PROJECT);
 }
 
 export async function insertSchedule(
-  tx: EntityManager,
+  tx: Tx,
   { projectId, keyId }: Pick<LiveKey, 'projectId' | 'keyId'>,
   fields: ScheduleFields & { next_run_at: string },
 ): Promise<Schedule> {
@@ -72,7 +72,7 @@ export async function insertSchedule(
  * not hold the schedule up.
  */
 export async function lockSchedule(
-  tx: EntityManager,
+  tx: Tx,
   { id, session_id }: Pick<Schedule, 'id' | 'session_id'>,
 ): Promise<(Schedule & { session_exists: boolean; next_after: string }) | null> {
   const sessions =
@@ -114,7 +114,7 @@ export async function changeSchedule(tx: Db, id: string, change: ScheduleChange)
 }
 
 /** Deletes the schedule, its texts and what it would send. Returns false if it was deleted already. */
-export function deleteSchedule(db: DataSource, id: string): Promise<boolean> {
+export function deleteSchedule(db: Database, id: string): Promise<boolean> {
   return transaction(db, async (tx) => {
     const [, count] = await tx.query<[unknown[], number]>(
       `UPDATE schedules SET deleted_at = clock_timestamp(), updated_at = clock_timestamp(), state = 'ended', name = NULL,

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Logger } from '../platform/logger.js';
 import type { TurnSchedules } from '../temporal/turn-schedules.js';
@@ -6,7 +6,7 @@ import { nextTimes } from './calendar/next-times.js';
 import { startOfTimes, timingOf, type Schedule } from './schedule.js';
 
 export interface SyncDeps {
-  db: DataSource;
+  db: Database;
   log: Logger;
   schedules: TurnSchedules;
 }
@@ -64,6 +64,6 @@ export function noteOf(schedule: Omit<Synced, 'id' | 'project_id' | 'end_at' | '
   return `version ${version} · ${when}${name === null ? '' : ` · ${name}`}${paused}`;
 }
 
-async function markSynced(db: DataSource, { id, version }: Synced, refillAt: string | null): Promise<void> {
+async function markSynced(db: Database, { id, version }: Synced, refillAt: string | null): Promise<void> {
   await runSql(db, sql`UPDATE schedules SET synced_version = ${version}, refill_at = ${refillAt} WHERE id = ${id}`);
 }

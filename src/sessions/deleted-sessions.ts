@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 
 /** The channel on which workers receive the ids of deleted sessions that had a workspace, one or several with commas. */
 export const DELETED_SESSIONS_CHANNEL = 'deleted_sessions';

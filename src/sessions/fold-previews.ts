@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { foldCase } from '../platform/fold-case.js';
@@ -9,7 +9,7 @@ const MAX_SESSIONS = 500;
  * Folds some previews that a version before wrote, the newest sessions first: searches do not find a session before. Returns whether
  * there may be more.
  */
-export function foldOldPreviews(db: DataSource): Promise<boolean> {
+export function foldOldPreviews(db: Database): Promise<boolean> {
   return transaction(db, async (tx) => {
     const found = await runSql<{ id: string; preview: string }>(
       tx,

@@ -1,7 +1,6 @@
-import type { SelectQueryBuilder } from 'typeorm';
+import type { Db, SelectQuery } from '../db/db.js';
 import { listResources } from '../db/resources.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { OPEN_STATES } from '../db/turn-states.js';
 import { foldCase } from '../platform/fold-case.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -108,7 +107,7 @@ function patternOf(text: string): string {
   return `%${foldCase(text).replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
 }
 
-function addText(query: SelectQueryBuilder<object>, text: string): void {
+function addText(query: SelectQuery<object>, text: string): void {
   query.andWhere('r.preview_folded LIKE :pattern', { pattern: patternOf(text) });
 }
 
@@ -126,12 +125,12 @@ export async function listActiveSessions(
   filter: SessionFilter = {},
 ): Promise<PageRows<ActiveSession>> {
   const { state, requiresAction, text } = filter;
-  const queryOf = ([activeAt]: Key): SelectQueryBuilder<object> => {
+  const queryOf = ([activeAt]: Key): SelectQuery<object> => {
     const query = sessionsOf(db, projectId).addSelect('r.page_bytes', 'page_bytes').addSelect(activeAt, 'active_at');
     addFilter(query, filter, 'r.created_at');
     return query;
   };
-  const list = (query: SelectQueryBuilder<object>, key: Key): Promise<PageRows<ActiveSession>> =>
+  const list = (query: SelectQuery<object>, key: Key): Promise<PageRows<ActiveSession>> =>
     listResources(db, query, page, { key, time: 'active_at', large: LARGE_ACTIVE_SESSIONS });
 
   const ofActivity: Key = ['greatest(r.metadata_updated_at, t.transition_at)', 'r.id'];
@@ -191,20 +190,20 @@ const LARGE_SESSIONS = { ...LARGE, columns: SESSION_COLUMNS };
 const LARGE_ACTIVE_SESSIONS = { ...LARGE, columns: `${SESSION_COLUMNS}, active_at` };
 
 /** Takes the sessions in a state. */
-function addState(query: SelectQueryBuilder<object>, state?: ListedState): void {
+function addState(query: SelectQuery<object>, state?: ListedState): void {
   if (state === 'open') query.andWhere(HAS_OPEN_TURN);
   else if (state === 'idle') query.andWhere('r.last_turn_id IS NULL');
   else if (state !== undefined) query.andWhere('t.state = :state', { state });
 }
 
 /** Joins the state in which the last turn that ended left each session. A turn that is open now does not change the row. */
-function joinStates(query: SelectQueryBuilder<object>, state?: ListedState): void {
+function joinStates(query: SelectQuery<object>, state?: ListedState): void {
   query.innerJoin('session_states', 's', 's.session_id = r.id').andWhere('s.project_id = :projectId');
   if (state !== undefined) query.andWhere('s.state = :state', { state });
 }
 
 /** @param createdAt the column by which the rows are found in order, if that is the time of their creation */
-function addFilter(query: SelectQueryBuilder<object>, filter: SessionFilter, createdAt: string): void {
+function addFilter(query: SelectQuery<object>, filter: SessionFilter, createdAt: string): void {
   const { requiresAction, createdAfter, createdBefore, metadata = {} } = filter;
   if (requiresAction === true) query.andWhere(`r.id = ANY(ARRAY(${WAITING_SESSIONS}))`);
   if (requiresAction === false) query.andWhere(`NOT ${waitsForAnswer('r.last_turn_id')}`);

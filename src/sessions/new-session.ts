@@ -1,5 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../db/db.js';
 import { McpServerEntity } from '../db/entities/mcp-servers.js';
 import type { CustomTool } from '../db/entities/sessions.js';
 import { requireResources } from '../db/resources.js';
@@ -99,11 +99,7 @@ export async function checkNewSession(caller: { scopes: ReadonlySet<string> }, b
  * @throws ServiceError `unknown_model`, `mcp_server_not_found`, `unknown_mcp_tool`, `workspace_unavailable`
  */
 export async function resolveNewSession(
-  {
-    db,
-    models,
-    config,
-  }: { db: DataSource | EntityManager; models: ModelCatalogue; config: Pick<Config, 'sandboxProvider'> },
+  { db, models, config }: { db: Database | Tx; models: ModelCatalogue; config: Pick<Config, 'sandboxProvider'> },
   projectId: string,
   body: NewSessionBody,
 ): Promise<CheckedSession> {
@@ -125,7 +121,7 @@ function requireSandbox({ sandboxProvider }: Pick<Config, 'sandboxProvider'>): v
 }
 
 export function createSession(
-  tx: EntityManager,
+  tx: Tx,
   projectId: string,
   { body: { user, ...body }, ...checked }: CheckedSession,
 ): Promise<Session> {

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { deleteRecords } from '../db/answers-of-resources.js';
 import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
@@ -31,7 +31,7 @@ const MAX_ROWS = 20_000;
  * least an hour ago, with the recorded answers and the metadata of webhook deliveries. Files stay and keep their
  * `session_id`. Objects of the turns and of the workspace become orphans, which storage maintenance removes.
  */
-export async function purgeSessions(db: DataSource, limit: number): Promise<{ turns: number; sessions: number }> {
+export async function purgeSessions(db: Database, limit: number): Promise<{ turns: number; sessions: number }> {
   return transaction(db, async (tx) => {
     const [{ turns, deliveries }] = await tx.query<[{ turns: number; deliveries: string[] }]>(
       // Each call of a tool has two events, each step a model call.
@@ -76,7 +76,7 @@ export async function purgeSessions(db: DataSource, limit: number): Promise<{ tu
  * Soft-deletes at most `limit` sessions without activity (a turn or a metadata change) for `days`. Sessions with an
  * open turn stay, and so do those of a schedule that has not ended, and those whose latest turn this statement cannot see yet.
  */
-export async function expireSessions(db: DataSource, days: number, limit: number): Promise<number> {
+export async function expireSessions(db: Database, days: number, limit: number): Promise<number> {
   const [rows, count] = await db.query<[{ had_workspace: string | null }[], number]>(
     `WITH old AS (
        SELECT id FROM sessions

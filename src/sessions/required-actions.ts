@@ -1,5 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import type { Db } from '../db/transaction.js';
+import type { Db } from '../db/db.js';
 import type { requiredAction } from '../events/required-action.js';
 import { ServiceError } from '../platform/errors.js';
 import { SPENT } from './budget.js';

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
@@ -17,7 +17,7 @@ const MAX_CHANGES = 10_000;
 const MAX_COUNTED_SESSIONS = 100;
 
 /** Adds at most 10,000 changes to the sums of their projects. Returns whether there may be more. */
-export async function addRowBytes(db: DataSource): Promise<boolean> {
+export async function addRowBytes(db: Database): Promise<boolean> {
   const [added] = await runSql<{ count: number }>(
     db,
     sql`WITH changes AS (
@@ -34,7 +34,7 @@ export async function addRowBytes(db: DataSource): Promise<boolean> {
 }
 
 /** Counts some sessions that a version before wrote, with the turns that have ended. Returns whether there may be more. */
-export function countOldSessions(db: DataSource): Promise<boolean> {
+export function countOldSessions(db: Database): Promise<boolean> {
   return transaction(db, async (tx) => {
     // A turn that ends adds nothing to a session that is not counted, and waits for this lock. So it is counted once: the statements
     // below see it as ended, or its end sees the session as counted.

@@ -1,9 +1,9 @@
-import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { Db, SelectQuery, Tx } from '../db/db.js';
 import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { moneyJson } from '../db/money.js';
 import { runSql, sql } from '../db/sql.js';
-import { write, type Db } from '../db/transaction.js';
+import { write } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
 import type { StoredBytes } from '../files/storage-limit.js';
@@ -67,7 +67,7 @@ const WORKSPACE = `(
     'updated_at', to_char(w.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'began', w.began)
   FROM workspaces w WHERE w.session_id = r.id)`;
 
-export function sessionsOf(db: Db, projectId: string): SelectQueryBuilder<SessionRow> {
+export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {
   const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
     turn_state: 't.state',
@@ -138,7 +138,7 @@ export async function findSessionServers(db: Db, id: string): Promise<SessionSer
  * Locks the session's row until the transaction ends and reads it, so that no new turn can be queued meanwhile. The
  * lock order everywhere is: open turn, session's state, session, admission of the project's turns.
  */
-export async function lockSession(tx: EntityManager, projectId: string, id: string): Promise<Session | null> {
+export async function lockSession(tx: Tx, projectId: string, id: string): Promise<Session | null> {
   // The end of a turn changes the state, and then locks the session to start the next turn.
   await runSql(tx, sql`SELECT FROM session_states WHERE session_id = ${id} AND project_id = ${projectId} FOR UPDATE`);
   // Two statements: after a wait for the lock, a single statement would join the new session row with the old latest
@@ -165,7 +165,7 @@ type NewSession = Pick<
   | 'end_user'
 >;
 
-export async function insertSession(tx: EntityManager, session: NewSession): Promise<Session> {
+export async function insertSession(tx: Tx, session: NewSession): Promise<Session> {
   const now = (): string => 'statement_timestamp()';
   const result = await tx
     .createQueryBuilder()
@@ -201,10 +201,7 @@ const INSERT_WORKSPACE = `
   VALUES ($1, $2, 0, '{}', '/workspace', 0, 0)`;
 
 /** Gives a new session an empty workspace (src/workspaces/store.ts). */
-function insertWorkspace(
-  tx: EntityManager,
-  { id, project_id }: Pick<NewSession, 'id' | 'project_id'>,
-): SessionWorkspace {
+function insertWorkspace(tx: Tx, { id, project_id }: Pick<NewSession, 'id' | 'project_id'>): SessionWorkspace {
   write(tx, INSERT_WORKSPACE, [id, project_id]);
   return { version: 0, size_bytes: 0, file_count: 0, updated_at: null, began: null };
 }
@@ -214,12 +211,7 @@ function insertWorkspace(
  * @param state in which its last turn ended; `idle` without one
  * @param turnBytes of its turns
  */
-export async function insertSessionState(
-  tx: EntityManager,
-  id: string,
-  state: TurnState | 'idle',
-  turnBytes = 0,
-): Promise<void> {
+export async function insertSessionState(tx: Tx, id: string, state: TurnState | 'idle', turnBytes = 0): Promise<void> {
   await runSql(
     tx,
     sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes)
@@ -231,7 +223,7 @@ export async function insertSessionState(
 
 /** Replaces metadata or budget of a locked session and returns the updated session. */
 export async function updateFields(
-  tx: EntityManager,
+  tx: Tx,
   session: Session,
   fields: Partial<Pick<SessionRow, 'metadata' | 'budget'>>,
 ): Promise<Session> {
@@ -254,7 +246,7 @@ export async function updateFields(
 }
 
 /** Soft-deletes a locked session together with its events, and discards its workspace and what waits. */
-export async function softDeleteSession(tx: EntityManager, id: string): Promise<{ hadWorkspace: boolean }> {
+export async function softDeleteSession(tx: Tx, id: string): Promise<{ hadWorkspace: boolean }> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
   const workspaces = await runSql(tx, sql`DELETE FROM workspaces WHERE session_id = ${id} RETURNING session_id`);
   await softDelete(tx, SessionEntity, id);

@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.js';
 import { described, objectSchema } from '../platform/object-schema.js';
 import { setImmediate } from 'node:timers/promises';
 import { ServiceError, validationError } from '../platform/errors.js';
-import type { Db } from '../db/transaction.js';
 import { MAX_SCHEMA_VALUES, toObjectSchema } from '../mcp/input-schema.js';
 import { hasMoreValuesThan } from '../platform/value-count.js';
 import { findServers } from '../mcp/find-servers.js';

@@ -1,7 +1,7 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Db, Tx } from '../db/db.js';
 import { SkillEntity, type SkillRow } from '../db/entities/skills.js';
 import { findResource, insertResource, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
-import { transaction, violatedUniqueConstraint, type Db } from '../db/transaction.js';
+import { transaction, violatedUniqueConstraint } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 
@@ -16,7 +16,7 @@ export function listSkills(db: Db, projectId: string, page: PageRequest): Promis
 }
 
 /** @throws ServiceError `skill_name_taken`: the unique index accepts one of several parallel uploads */
-export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created_at' | 'deleted_at'>): Promise<Skill> {
+export async function insertSkill(tx: Tx, skill: Omit<Skill, 'created_at' | 'deleted_at'>): Promise<Skill> {
   try {
     return await insertResource(tx, SkillEntity, skill);
   } catch (error) {
@@ -29,7 +29,7 @@ export async function insertSkill(tx: EntityManager, skill: Omit<Skill, 'created
 }
 
 /** Deletes the skill softly, which frees its name. Returns false if another request deleted it first. */
-export function softDeleteSkill(db: DataSource, id: string): Promise<boolean> {
+export function softDeleteSkill(db: Database, id: string): Promise<boolean> {
   return transaction(db, (tx) => softDelete(tx, SkillEntity, id));
 }
 

@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.js';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { McpToolset, WorkspaceToolset } from '../db/entities/sessions.js';
 import type { Workspace } from '../workspaces/store.js';
 import { SPENT, type Budget } from '../sessions/budget.js';

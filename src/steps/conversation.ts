@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.js';
 import type { CustomTool } from '../db/entities/sessions.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { PastStep, PastTurn, SteeringMessage } from './past-turn.js';
 import { joinKnown, type KnownConversation } from './conversation-cache.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';

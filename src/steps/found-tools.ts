@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { MCP_TOOL_PREFIX, SEARCH_TOOLS } from '../sessions/tools.js';
 
 const MAX_DESCRIPTION_LENGTH = 200;

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { ModelFailure } from './model-call.js';
 
 /** Why the turn's last call failed; null if it succeeded, even after failed attempts. */

@@ -1,3 +1,4 @@
+import type { Tx } from '../db/db.js';
 import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
 import { priceCall, type CalledModel } from '../models/price.js';
 import type { CallUsage, ModelAnswer } from '../models/content.js';
@@ -6,7 +7,6 @@ import { changeTurn, ifOpen, ifRunning, type Fence, type TurnDeps } from '../tur
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { RefusedMedia } from './refused-media.js';
 import { deliverSteering, SteeringChangedError } from './steering.js';
-import type { EntityManager } from 'typeorm';
 import { write } from '../db/transaction.js';
 import type { Turn } from '../turns/turn.js';
 
@@ -146,7 +146,7 @@ const PROGRESS = `
       SELECT position FROM events WHERE session_id = $4 AND turn_number = $5 AND type <> 'user.message'
       ORDER BY position DESC LIMIT 1), 0)) AS failed`;
 
-async function readProgress(tx: EntityManager, turn: Turn, step: number): Promise<Progress> {
+async function readProgress(tx: Tx, turn: Turn, step: number): Promise<Progress> {
   const { id, position, sessionId, number, at } = turn;
   const [progress] = await tx.query<[Progress]>(PROGRESS, [id, step, position, sessionId, number, at]);
   return progress;
@@ -189,7 +189,7 @@ export async function endModelCall(
 
 /** The end of a call, as a part of a change. It may be repeated. */
 export function endCall(
-  tx: EntityManager,
+  tx: Tx,
   turn: Turn,
   call: ModelCall,
   { usage, firstTokenMs }: Pick<ModelAnswer, 'usage' | 'firstTokenMs'>,

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { EventData } from '../events/schema.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';

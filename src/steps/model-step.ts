@@ -1,6 +1,6 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import { write, type Db } from '../db/transaction.js';
+import { write } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { NewEvent } from '../events/schema.js';
 import type { ModelAnswer, AssistantBlock } from '../models/content.js';
@@ -126,7 +126,7 @@ const INSERT_STEP = `
   INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason) VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT DO NOTHING`;
 
-function insertStep(tx: EntityManager, { call, answer }: StepAnswer, content: string): void {
+function insertStep(tx: Tx, { call, answer }: StepAnswer, content: string): void {
   const { turnId, step, messageId, model } = call;
   write(tx, INSERT_STEP, [turnId, step, messageId, model.id, content, stopReasonOf(answer)]);
 }

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { FairQueue } from '../platform/fair-queue.js';
@@ -24,7 +24,7 @@ const reserving = new FairQueue({ perProject: 1 });
  * be sent. The calls of a project wait for each other, so that the limits hold.
  */
 export async function reserveTask(
-  db: DataSource,
+  db: Database,
   projectId: string,
   { turnId, step, index }: CallPlace,
 ): Promise<'turn' | 'project' | null> {

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import type { NewEvent } from '../events/schema.js';
 import { deleteUnusedToolsets } from '../mcp/toolsets.js';
@@ -36,11 +36,7 @@ interface TurnServerRecord {
  * the server's row; unused older versions are deleted.
  * @throws Error if a probe has replaced the version meanwhile: read the servers again
  */
-async function insertTurnServers(
-  tx: EntityManager,
-  turnId: string,
-  records: readonly TurnServerRecord[],
-): Promise<void> {
+async function insertTurnServers(tx: Tx, turnId: string, records: readonly TurnServerRecord[]): Promise<void> {
   const ids = records.map(({ server }) => server.id);
   const hashes = records.map(({ server }) => server.toolset_hash);
   // Two turns that add the same versions must add them in the same order, or each would wait for the other.

@@ -1,5 +1,6 @@
+import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import { write, type Db } from '../db/transaction.js';
+import { write } from '../db/transaction.js';
 import { storageKey, type Storage } from '../files/storage.js';
 import { exactText } from '../platform/exact-json.js';
 import { isStorableText, truncateUtf8 } from '../platform/text.js';

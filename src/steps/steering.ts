@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import type { EventData } from '../events/schema.js';
 import type { Turn } from '../turns/turn.js';
 
@@ -21,7 +21,7 @@ const TAKE = 'DELETE FROM waiting_messages WHERE session_id = $1 AND steers = $2
  * @param requested the ids of those in the request of the call
  * @throws SteeringChangedError if other ones wait
  */
-export async function deliverSteering(tx: EntityManager, turn: Turn, step: number, requested: string[]): Promise<void> {
+export async function deliverSteering(tx: Tx, turn: Turn, step: number, requested: string[]): Promise<void> {
   const [taken] = await tx.query<[Taken[], number]>(TAKE, [turn.sessionId, turn.number]);
   const messages = taken.toSorted((one, other) => one.arrival - other.arrival);
   if (messages.length !== requested.length || messages.some(({ id }, n) => id !== requested[n])) {

@@ -1,6 +1,6 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import { write, type Db } from '../db/transaction.js';
+import { write } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { exactText, parseExact } from '../platform/exact-json.js';
 import { jsonHash } from '../platform/json-hash.js';
@@ -102,7 +102,7 @@ const INSERT_ACTIONS = `
   ON CONFLICT DO NOTHING`;
 
 /** Stores the calls of a step, and which of them need an answer. May be repeated: a step of `give_output` alone has no events. */
-export function insertCalls(tx: EntityManager, turn: Turn, step: number, calls: StepCall[]): void {
+export function insertCalls(tx: Tx, turn: Turn, step: number, calls: StepCall[]): void {
   if (calls.length === 0) return;
   const ids = calls.map(({ id }) => id);
   const inputs = calls.map(({ input }) => exactText(input));

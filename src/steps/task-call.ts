@@ -1,6 +1,7 @@
+import type { Db } from '../db/db.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { runSql, sql } from '../db/sql.js';
-import { write, type Db } from '../db/transaction.js';
+import { write } from '../db/transaction.js';
 import type { McpSession } from '../mcp/client.js';
 import type { TaskState, TaskStatus } from '../mcp/tasks.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';

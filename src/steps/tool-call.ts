@@ -1,6 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { mayElicit } from '../sessions/tools.js';
 import type { ActionKind } from '../sessions/required-actions.js';
@@ -116,9 +115,9 @@ export interface ToolResult {
   /** What the call did to the workspace; for the event. */
   workspace?: EventData['agent.tool_result']['workspace'];
   /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
-  eventsBefore?: (tx: EntityManager) => Promise<NewEvent[]>;
+  eventsBefore?: (tx: Tx) => Promise<NewEvent[]>;
   /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
-  commit?: (tx: EntityManager) => Promise<void>;
+  commit?: (tx: Tx) => Promise<void>;
   /** The result to store instead if `commit` fails with this error. Throws errors that it has no result for. */
   refused?: (error: unknown) => ToolResult;
 }

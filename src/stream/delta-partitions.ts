@@ -1,5 +1,5 @@
-import type { DataSource } from 'typeorm';
-import { sqlState, transaction, type Db } from '../db/transaction.js';
+import type { Database, Db } from '../db/db.js';
+import { sqlState, transaction } from '../db/transaction.js';
 
 const PARTITION_SECONDS = 600;
 /** Partitions to create ahead of the current one: the reconciler may be away for half an hour. */
@@ -23,7 +23,7 @@ interface Partition {
 }
 
 /** Creates the partitions of `deltas` for now and the near future. Returns how many it created. */
-export async function createPartitions(db: DataSource): Promise<number> {
+export async function createPartitions(db: Database): Promise<number> {
   if (missing(await readPartitions(db)).length === 0) return 0;
   return transaction(db, async (tx) => {
     await tx.query(`SELECT pg_advisory_xact_lock(hashtext('delta partitions'))`);
@@ -44,7 +44,7 @@ export async function createPartitions(db: DataSource): Promise<number> {
 }
 
 /** Runs a statement or a transaction that stores deltas. If there is no partition for them, creates it and runs `store` again. */
-export async function withPartitions<T>(db: DataSource, store: () => Promise<T>): Promise<T> {
+export async function withPartitions<T>(db: Database, store: () => Promise<T>): Promise<T> {
   try {
     return await store();
   } catch (error) {
@@ -59,7 +59,7 @@ export async function withPartitions<T>(db: DataSource, store: () => Promise<T>)
  * minute later the rest is dropped. Turns that end meanwhile are either moved or keep their deltas for that minute.
  * Returns the number of dropped partitions. Only the reconciler calls it.
  */
-export async function dropOldPartitions(db: DataSource): Promise<number> {
+export async function dropOldPartitions(db: Database): Promise<number> {
   const { slot, partitions } = await readPartitions(db);
   const old = partitions.filter(({ name }) => name < partitionName(slot - 1));
   const full = old.filter(({ is_attached, is_emptied }) => is_attached && !is_emptied);
@@ -75,7 +75,7 @@ export async function dropOldPartitions(db: DataSource): Promise<number> {
 }
 
 /** From the open turns, which are few, to their rows by index: the old partitions may have millions of rows. */
-async function moveDeltasOfOpenTurns(db: DataSource, before: string): Promise<void> {
+async function moveDeltasOfOpenTurns(db: Database, before: string): Promise<void> {
   const open = await db.query<{ turn_id: string }[]>('SELECT turn_id FROM open_turns');
   for (let start = 0; start < open.length; start += TURNS_PER_MOVE) {
     const ids = open.slice(start, start + TURNS_PER_MOVE).map(({ turn_id }) => turn_id);
@@ -94,7 +94,7 @@ async function moveDeltasOfOpenTurns(db: DataSource, before: string): Promise<vo
  * Without an exclusive lock on `deltas`, which all streams would wait behind: this waits for the transactions that may
  * still read the partition, for example a pg_dump, and others do not wait for this.
  */
-async function detach(db: DataSource, { name, is_attached, is_detaching }: Partition): Promise<void> {
+async function detach(db: Database, { name, is_attached, is_detaching }: Partition): Promise<void> {
   if (!is_attached) return;
   await db.query(`ALTER TABLE deltas DETACH PARTITION ${name} ${is_detaching ? 'FINALIZE' : 'CONCURRENTLY'}`);
 }

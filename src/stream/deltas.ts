@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../db/db.js';
 import { write } from '../db/transaction.js';
 import type { DeltaType } from '../events/stream-schema.js';
 import { ignored } from '../platform/ignored.js';
@@ -100,7 +100,7 @@ export class DeltaStore {
   #next: Promise<void> | null = null;
 
   constructor(
-    private readonly db: DataSource,
+    private readonly db: Database,
     private readonly notifier: Notifier,
     private readonly log: Logger,
     private readonly pace: Pick<DeltaPace, 'windowMs'> = new DeltaPace(),
@@ -271,7 +271,7 @@ const INSERT = `
   INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs) VALUES ($1, $2, $3, $4, $5, $6)`;
 
 /** Stores deltas in the transaction of the events after them: who sees the events sees the deltas. Run it in `withPartitions`. */
-export function insertDeltas(tx: EntityManager, source: DeltaSource, { last, runs }: UnstoredDeltas): void {
+export function insertDeltas(tx: Tx, source: DeltaSource, { last, runs }: UnstoredDeltas): void {
   if (runs.length === 0) return;
   const { turnId, position, call, messageId } = source;
   write(tx, INSERT, [turnId, position, call, last, messageId, JSON.stringify(runs)]);

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { Listener } from '../db/listen.js';
 import { FairQueue } from '../platform/fair-queue.js';
 import type { Logger } from '../platform/logger.js';
@@ -32,7 +32,7 @@ export class Feed {
 
   constructor(
     listenUrl: string,
-    private readonly db: DataSource,
+    private readonly db: Database,
     private readonly log: Logger,
   ) {
     const handlers = {

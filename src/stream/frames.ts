@@ -1,4 +1,4 @@
-import type { Db } from '../db/transaction.js';
+import type { Db } from '../db/db.js';
 import { countDeltas, unpackDeltas, type DeltaBatch, type DeltaRun } from './delta-batch.js';
 import { comparePositions, formatEventId, START, type StreamPlace, type Position } from './position.js';
 import { TERMINAL_EVENTS, type NewEvent } from '../events/schema.js';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
 import { notificationSeconds } from '../platform/metrics.js';
@@ -52,7 +52,7 @@ export class Notifier {
   #takeHere: (sessionId: string, notification: TurnNotification) => void = () => undefined;
 
   constructor(
-    private readonly db: DataSource,
+    private readonly db: Database,
     private readonly log: Logger,
   ) {}
 

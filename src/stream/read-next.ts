@@ -1,3 +1,4 @@
+import type { Db } from '../db/db.js';
 import { OPEN } from '../db/turn-states.js';
 import {
   batchOf,
@@ -10,7 +11,6 @@ import {
   type Frame,
 } from './frames.js';
 import { comparePositions, parseEventId, START, type StreamPlace, type Position } from './position.js';
-import type { Db } from '../db/transaction.js';
 
 const MAX_ROWS = 200;
 /** Estimated memory of a delta's frame in addition to its text: a text of four characters takes this much. */

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { unlessLate } from '../platform/limited-wait.js';
 import type { Logger } from '../platform/logger.js';
 import type { Frame } from './frames.js';
@@ -46,7 +46,7 @@ export class SessionReader {
     private readonly listening: Promise<void>,
     private readonly ring: FrameRing,
     private readonly inTurn: <T>(read: () => Promise<T>) => Promise<T>,
-    private readonly db: DataSource,
+    private readonly db: Database,
     private readonly log: Logger,
   ) {}
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { Lease } from '../db/lease.js';
 import { runSql, sql } from '../db/sql.js';
 import { sqlState } from '../db/transaction.js';
@@ -39,8 +39,8 @@ export class TokenStreams {
 
   /** `backgroundPool`: for what must not wait behind requests. */
   constructor(
-    private readonly db: DataSource,
-    private readonly backgroundPool: DataSource,
+    private readonly db: Database,
+    private readonly backgroundPool: Database,
   ) {}
 
   get #name(): string {
@@ -169,7 +169,7 @@ export class TokenStreams {
 }
 
 /** Deletes the slots of processes that died. The limit does not depend on it: who finds a session full does it for that session. */
-export async function deleteDeadTokenStreams(db: DataSource): Promise<void> {
+export async function deleteDeadTokenStreams(db: Database): Promise<void> {
   await db.query(
     `DELETE FROM leases WHERE name >= '${LEASE_NAME}' AND name < '${LEASE_NAME}~' AND until < clock_timestamp() - ${DEAD_AFTER}`,
   );

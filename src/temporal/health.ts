@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
-import type { TaskQueueBacklog } from '../platform/database-metrics.js';
+import type { TaskQueueBacklog } from '../db/database-metrics.js';
 
 const { TASK_QUEUE_TYPE_ACTIVITY: ACTIVITY, TASK_QUEUE_TYPE_WORKFLOW: WORKFLOW } =
   proto.temporal.api.enums.v1.TaskQueueType;

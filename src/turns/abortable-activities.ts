@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 
 /** The channel on which workers receive the id of a turn with a cancel request. */
@@ -8,7 +8,7 @@ export const CANCEL_CHANNEL = 'turn_cancels';
  * Notifies the workers that run the turn's activities, which abort at once. Otherwise they get the request through
  * Temporal.
  */
-export async function notifyCancel(db: DataSource, turnId: string): Promise<void> {
+export async function notifyCancel(db: Database, turnId: string): Promise<void> {
   await runSql(db, sql`SELECT pg_notify(${CANCEL_CHANNEL}, ${turnId})`);
 }
 
@@ -35,7 +35,7 @@ export class AbortableActivities {
   }
 
   /** Cancels turns whose notification was lost while there was no connection. */
-  async cancelMissed(db: DataSource): Promise<void> {
+  async cancelMissed(db: Database): Promise<void> {
     const ids = [...this.#controllers.keys()];
     if (ids.length === 0) return;
     const rows = await runSql<{ id: string }>(

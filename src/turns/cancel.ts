@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { readFacts } from './facts.js';
 import { notifyCancel } from './abortable-activities.js';
@@ -15,7 +15,7 @@ import { TurnEndedError } from './errors.js';
 export async function requestCancel(
   deps: TurnDeps,
   turnId: string,
-  look: (tx: EntityManager) => Promise<void> = () => Promise.resolve(),
+  look: (tx: Tx) => Promise<void> = () => Promise.resolve(),
 ): Promise<TurnState | null> {
   try {
     return await changeTurn(
@@ -46,7 +46,7 @@ export async function requestCancel(
 export async function cancelTurn<T>(
   deps: TurnDeps & { workflows: Pick<TurnWorkflows, 'cancel'> },
   turnId: string,
-  look: (tx: EntityManager) => Promise<T>,
+  look: (tx: Tx) => Promise<T>,
 ): Promise<T | null> {
   let seen: T | null = null;
   const state = await requestCancel(deps, turnId, async (tx) => {

@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../db/db.js';
 import { transaction, write } from '../db/transaction.js';
 import { insertEvents } from '../events/store.js';
 import type { Config } from '../platform/config.js';
@@ -12,7 +12,7 @@ import { Turn } from './turn.js';
 import { lockTurnRow, updateTurnRow } from './turn-row.js';
 
 export interface TurnDeps {
-  db: DataSource;
+  db: Database;
   notifier: Notifier;
   log: Logger;
   /** Without it, the metadata of turns that end are kept until maintenance forgets them. */
@@ -38,8 +38,8 @@ export async function changeTurn<T>(
   deps: TurnDeps,
   turnId: string,
   fence: Fence,
-  work: (turn: Turn, tx: EntityManager) => Promise<T> | T,
-  next: (value: T, turn: Turn, tx: EntityManager) => Promise<T> | T = (value) => value,
+  work: (turn: Turn, tx: Tx) => Promise<T> | T,
+  next: (value: T, turn: Turn, tx: Tx) => Promise<T> | T = (value) => value,
 ): Promise<T> {
   const { value, turn } = await transaction(deps.db, async (tx) => {
     const changed = await changeTurnIn(tx, deps, turnId, fence, work);
@@ -51,11 +51,11 @@ export async function changeTurn<T>(
 
 /** As `changeTurn`, in a transaction that is open already, for changes that watchers do not see: it notifies nobody. */
 export async function changeTurnIn<T>(
-  tx: EntityManager,
+  tx: Tx,
   deps: Pick<TurnDeps, 'config'>,
   turnId: string,
   fence: Fence,
-  work: (turn: Turn, tx: EntityManager) => Promise<T> | T,
+  work: (turn: Turn, tx: Tx) => Promise<T> | T,
 ): Promise<{ value: T; turn: Turn }> {
   const turn = await lockTurn(tx, turnId, fence);
   const value = await work(turn, tx);
@@ -64,7 +64,7 @@ export async function changeTurnIn<T>(
 }
 
 /** Locks a turn until the transaction ends. @throws TurnEndedError, OvertakenError */
-async function lockTurn(tx: EntityManager, turnId: string, fence: Fence): Promise<Turn> {
+async function lockTurn(tx: Tx, turnId: string, fence: Fence): Promise<Turn> {
   const locked = await lockTurnRow(tx, turnId);
   if (locked === undefined) throw new TurnEndedError(turnId);
   const { now, ...row } = locked;
@@ -74,7 +74,7 @@ async function lockTurn(tx: EntityManager, turnId: string, fence: Fence): Promis
 }
 
 /** Stores what a change did to a turn that the transaction has locked. */
-function saveTurn(tx: EntityManager, turn: Turn, { config }: Pick<TurnDeps, 'config'>): void {
+function saveTurn(tx: Tx, turn: Turn, { config }: Pick<TurnDeps, 'config'>): void {
   const { row, events, ended } = turn;
   updateTurnRow(tx, row);
   if (events.length > 0) insertEvents(tx, row, events);
@@ -98,7 +98,7 @@ const MARK_CANCELLED =
   'UPDATE open_turns SET cancel_requested_at = $2 WHERE turn_id = $1 AND cancel_requested_at IS NULL';
 
 /** What goes with the end of a turn: its place among the open ones, what waits for a person, and what it took of each model. */
-function closeTurn(tx: EntityManager, { row }: Turn, byModel: ModelUsage[], keepsMetadata: boolean): void {
+function closeTurn(tx: Tx, { row }: Turn, byModel: ModelUsage[], keepsMetadata: boolean): void {
   write(tx, 'DELETE FROM open_turns WHERE turn_id = $1', [row.id]);
   write(tx, DROP_ACTIONS, [row.id, row.ended_at]);
   write(tx, DROP_QUESTIONS, [row.id, row.ended_at]);

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import type { TurnState } from '../db/turn-states.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
@@ -25,7 +25,7 @@ const LAST_TURN = `
  * @throws ServiceError session_not_found, session_running, turn_not_continuable; and the commit too_many_running_turns
  */
 export async function continueTurn(
-  tx: EntityManager,
+  tx: Tx,
   projectId: string,
   sessionId: string,
   namespace: string,

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.js';
 import type { CallUsage } from '../models/content.js';
-import type { Db } from '../db/transaction.js';
 
 /** A time from which something ran, and until which; null while it runs. In microseconds since 1970. */
 export interface Span {

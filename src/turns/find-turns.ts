@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.js';
 import { readPage } from '../db/read-page.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';

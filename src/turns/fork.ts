@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import type { SessionTool } from '../db/entities/sessions.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
 import { runSql, sql } from '../db/sql.js';
@@ -60,7 +60,7 @@ interface NewIds {
  * @throws ServiceError `session_not_found`, `turn_not_found`, `session_running`, `fork_too_large`, `storage_limit_reached`
  */
 export async function forkSession(
-  tx: EntityManager,
+  tx: Tx,
   session: { id: string; project_id: string },
   point: ForkPoint,
   fields: ForkFields,
@@ -79,7 +79,7 @@ export async function forkSession(
   return to;
 }
 
-async function turnsToCopy(tx: EntityManager, sessionId: string, point: ForkPoint): Promise<CopiedTurn[]> {
+async function turnsToCopy(tx: Tx, sessionId: string, point: ForkPoint): Promise<CopiedTurn[]> {
   const last = await lastTurnToCopy(tx, sessionId, point);
   const turns = await runSql<CopiedTurn>(
     tx,
@@ -92,7 +92,7 @@ async function turnsToCopy(tx: EntityManager, sessionId: string, point: ForkPoin
   return turns.map((turn) => ({ ...turn, newId: newId('turn') }));
 }
 
-async function bytesToCopy(tx: EntityManager, sessionId: string, turns: CopiedTurn[]): Promise<number> {
+async function bytesToCopy(tx: Tx, sessionId: string, turns: CopiedTurn[]): Promise<number> {
   const [row] = await runSql<{ bytes: number }>(
     tx,
     sql`SELECT row_bytes_of_turns(${sessionId}, 1, ${turns.at(-1)?.number ?? 0}) AS bytes`,
@@ -110,11 +110,7 @@ function tooLarge(limit: string): ServiceError {
 }
 
 /** The number of the last turn to copy. Only the latest turn of a session can be open. */
-async function lastTurnToCopy(
-  tx: EntityManager,
-  sessionId: string,
-  { beforeTurnId, afterTurnId }: ForkPoint,
-): Promise<number> {
+async function lastTurnToCopy(tx: Tx, sessionId: string, { beforeTurnId, afterTurnId }: ForkPoint): Promise<number> {
   const turnId = beforeTurnId ?? afterTurnId;
   if (turnId === undefined) return 2 ** 31 - 1;
   const [turn] = await runSql<Pick<CopiedTurn, 'number' | 'state'>>(
@@ -132,7 +128,7 @@ async function lastTurnToCopy(
  * later one; false if the session has none. Objects never change, so both sessions name the same ones until one of them changes its
  * tree. Should the session change it before the fork is there, storage maintenance keeps the objects for much longer than that takes.
  */
-async function copyWorkspace(tx: EntityManager, from: string, to: string, lastTurn: number): Promise<boolean> {
+async function copyWorkspace(tx: Tx, from: string, to: string, lastTurn: number): Promise<boolean> {
   const columns = sql`project_id, turn_number, version, objects, object_bytes, cwd, size_bytes, file_count, updated_at`;
   const copied = await runSql(
     tx,
@@ -150,7 +146,7 @@ async function copyWorkspace(tx: EntityManager, from: string, to: string, lastTu
 }
 
 async function copySession(
-  tx: EntityManager,
+  tx: Tx,
   session: { id: string; project_id: string },
   to: string,
   { model, metadata }: ForkFields,
@@ -225,7 +221,7 @@ const ROWS_OF_TURNS = [
   },
 ];
 
-async function copyTurns(tx: EntityManager, from: string, to: string, turns: CopiedTurn[]): Promise<void> {
+async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]): Promise<void> {
   const newIdOf = new Map(turns.map(({ id, newId }) => [id, newId]));
   const newIds = new Map<number, NewIds>(
     turns.map(({ number, newId: id, continues_turn_id: continued }) => [
@@ -271,7 +267,7 @@ interface Place {
 }
 
 async function copyRows(
-  tx: EntityManager,
+  tx: Tx,
   from: string,
   to: string,
   turns: CopiedTurn[],
@@ -299,7 +295,7 @@ async function copyRows(
 }
 
 async function copyEvents(
-  tx: EntityManager,
+  tx: Tx,
   from: string,
   to: string,
   lastNumber: number,

@@ -1,5 +1,5 @@
 import { OPEN_STATES } from '../db/turn-states.js';
-import { databaseGauges } from '../platform/database-metrics.js';
+import { databaseGauges } from '../db/database-metrics.js';
 
 export const OPEN_TURNS = `
   SELECT state, count(id)::integer AS value

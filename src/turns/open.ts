@@ -1,7 +1,7 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
-import { sqlState, write, writeLast, type Db } from '../db/transaction.js';
+import { sqlState, write, writeLast } from '../db/transaction.js';
 import { insertEvents, type EventRow } from '../events/store.js';
 import { exactText } from '../platform/exact-json.js';
 import { foldCase } from '../platform/fold-case.js';
@@ -42,7 +42,7 @@ const READ_SESSION = `
   WHERE s.id = $1 AND s.project_id = $2 AND s.deleted_at IS NULL`;
 
 /** Locks a session until the transaction ends, so that no other turn can be opened. @throws ServiceError session_not_found */
-export async function lockForTurn(tx: EntityManager, projectId: string, sessionId: string): Promise<LockedSession> {
+export async function lockForTurn(tx: Tx, projectId: string, sessionId: string): Promise<LockedSession> {
   write(tx, LOCK_SESSION, [sessionId, projectId]);
   const [session] = await tx.query<LockedSession[]>(READ_SESSION, [sessionId, projectId]);
   return session ?? sessionGone(sessionId);
@@ -90,7 +90,7 @@ const COUNT_TURN = `
  * @param namespace the Temporal namespace that runs the turn
  */
 export function openTurn(
-  tx: EntityManager,
+  tx: Tx,
   session: LockedSession,
   turn: NewTurn,
   { id = newId('event'), type, data }: EventToAppend,
@@ -121,7 +121,7 @@ const NO_ROOM = 'AS429';
  * Refuses an opened turn if its project has no room for it. It is the last statement before the commit: the turns of a project that
  * is near its limit wait for each other there. The commit throws ServiceError too_many_running_turns.
  */
-export function requireRoom(tx: EntityManager, { project_id }: Pick<LockedSession, 'project_id'>): void {
+export function requireRoom(tx: Tx, { project_id }: Pick<LockedSession, 'project_id'>): void {
   writeLast(tx, 'SELECT admit_turn($1)', [project_id], (error) => {
     if (sqlState(error) !== NO_ROOM) return error;
     const limit = Number((error as { driverError: { detail: string } }).driverError.detail);

@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { isTracing, recordSpan } from '../platform/tracing.js';
 import type { Logger } from '../platform/logger.js';
 import {

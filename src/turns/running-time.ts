@@ -1,4 +1,4 @@
-import type { Db } from '../db/transaction.js';
+import type { Db } from '../db/db.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
 import { readFacts, readFactsOf } from './facts.js';
 import { timing, type TurnTimes } from './timing.js';

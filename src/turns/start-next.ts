@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import { write } from '../db/transaction.js';
 import type { EventData } from '../events/schema.js';
 import { openTurn, type LockedSession, type QueuedTurn } from './open.js';
@@ -16,11 +16,7 @@ const LOCK_WAITING = `
   ORDER BY steers = 0, arrival FOR UPDATE`;
 
 /** Makes the first message that waits in a locked session a turn; null if none waits. */
-export async function startNext(
-  tx: EntityManager,
-  session: LockedSession,
-  namespace: string,
-): Promise<QueuedTurn | null> {
+export async function startNext(tx: Tx, session: LockedSession, namespace: string): Promise<QueuedTurn | null> {
   const [first, ...others] = await tx.query<WaitingRow[]>(LOCK_WAITING, [session.id]);
   if (first === undefined) return null;
   const { id, turn_id, trace, data } = first;

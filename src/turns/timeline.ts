@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.js';
 import { moneyJson } from '../db/money.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { Money, Usage } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
 import type { RequiredAction } from '../sessions/required-actions.js';

@@ -1,5 +1,5 @@
-import type { EntityManager } from 'typeorm';
-import { write, type Db } from '../db/transaction.js';
+import type { Db, Tx } from '../db/db.js';
+import { write } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 
 /** A row of `turns`, as its columns are. Times are ISO text with microseconds, money is decimal text. */
@@ -52,7 +52,7 @@ const UPDATE_TURN = `
     is_summed_up = $8::timestamptz IS NOT NULL
   WHERE id = $1`;
 
-export function updateTurnRow(tx: EntityManager, row: TurnRow): void {
+export function updateTurnRow(tx: Tx, row: TurnRow): void {
   write(tx, UPDATE_TURN, [
     ...[row.id, row.state, row.position, row.fallback_model_id, row.has_waiting, row.end_reason, row.started_at],
     ...[row.ended_at, row.transition_at, row.cancel_requested_at, row.progress_at, row.connected_at, row.connect_ms],

@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../db/db.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 
@@ -51,7 +51,7 @@ const READ_BATCH = 10_000;
 const HAS_METADATA = rawSql(`metadata::text <> '{}'`);
 
 /** Adds at most `limit` rows to the sums. Returns how many it added. */
-export function sumUp(db: DataSource, limit: number): Promise<number> {
+export function sumUp(db: Database, limit: number): Promise<number> {
   return asOnlyWriter(db, async (tx) => {
     const [row] = await runSql<{ count: number }>(
       tx,
@@ -80,7 +80,7 @@ export function sumUp(db: DataSource, limit: number): Promise<number> {
  * Forgets metadata of rows of `turn_usage`: their sums then count in the group null. Returns how many rows, and of how many turns, it changed.
  * @param due the rows `u`: their `turn_id` and `model_id`, and in `kept` the metadata that stay
  */
-function forgetMetadata(db: DataSource, due: Sql): Promise<{ count: number; turns: number }> {
+function forgetMetadata(db: Database, due: Sql): Promise<{ count: number; turns: number }> {
   return asOnlyWriter(db, async (tx) => {
     const [row] = await runSql<{ count: number; turns: number }>(
       tx,
@@ -105,7 +105,7 @@ function forgetMetadata(db: DataSource, due: Sql): Promise<{ count: number; turn
 }
 
 /** Of at most `limit` turns that ended `days` ago or earlier. */
-export async function forgetOldMetadata(db: DataSource, days: number, limit: number): Promise<number> {
+export async function forgetOldMetadata(db: Database, days: number, limit: number): Promise<number> {
   const { count } = await forgetMetadata(
     db,
     sql`SELECT turn_id, model_id, '{}'::json AS kept FROM turn_usage
@@ -122,7 +122,7 @@ export type ForgottenMetadata = { key: string; value: string } | { session: stri
  * Forgets a pair in all turns of a project that ended, or all metadata of the turns of a session. Returns the number of turns.
  * It reads the rows of the project in bounded steps.
  */
-export async function forgetMatching(db: DataSource, projectId: string, what: ForgottenMetadata): Promise<number> {
+export async function forgetMatching(db: Database, projectId: string, what: ForgottenMetadata): Promise<number> {
   const matches =
     'session' in what ? sql`session_id = ${what.session}` : sql`metadata->>${what.key}::text = ${what.value}`;
   const kept = 'session' in what ? sql`'{}'::json` : sql`(metadata::jsonb - ${what.key}::text)::json`;
@@ -147,7 +147,7 @@ export async function forgetMatching(db: DataSource, projectId: string, what: Fo
 }
 
 /** Sums and the metadata of summed rows change in one transaction at a time. */
-function asOnlyWriter<T>(db: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
+function asOnlyWriter<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
   return transaction(db, async (tx) => {
     await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('sums of usage', 0))`);
     return work(tx);

@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.js';
 import { moneyJson } from '../db/money.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import type { Money } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
 import { IS_FIRST, SUM_COLUMNS } from './usage-sums.js';

@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../db/db.js';
 import { transaction } from '../db/transaction.js';
 import type { DeliveryAttempt, DeliveryState } from './deliveries.js';
 import { webhooksDisabled } from './metrics.js';
@@ -35,7 +35,7 @@ export interface LoadedDelivery {
 }
 
 /** Loads a delivery; null if it, or its webhook, is deleted. */
-export async function loadDelivery(db: DataSource, id: string): Promise<LoadedDelivery | null> {
+export async function loadDelivery(db: Database, id: string): Promise<LoadedDelivery | null> {
   const [row] = await db.query<LoadedDelivery[]>(
     `SELECT d.id, webhook_id, d.project_id, event_type, event_id, session_id, turn_id, metadata, d.created_at, state,
        retry_requests, clock_timestamp() AS now, (extract(epoch FROM next_attempt_at - clock_timestamp()) * 1000)::double precision AS due_ms,
@@ -64,7 +64,7 @@ interface LockedDelivery {
  * requested during the attempt is due at once.
  */
 export async function storeAttempt(
-  db: DataSource,
+  db: Database,
   schedule: readonly number[],
   delivery: LoadedDelivery,
   { retryAfterSeconds, ...attempt }: AttemptResult,
@@ -109,13 +109,13 @@ function closed(state: DeliveryState): DeliveryState {
   return state === 'pending' ? 'failed' : state;
 }
 
-async function recordSuccess(tx: EntityManager, webhookId: string): Promise<true> {
+async function recordSuccess(tx: Tx, webhookId: string): Promise<true> {
   await tx.query('UPDATE webhooks SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL', [webhookId]);
   return true;
 }
 
 /** Records the failure and disables the webhook if the limit is reached. Returns whether it is still enabled. */
-async function recordFailure(tx: EntityManager, webhookId: string, isGone: boolean): Promise<boolean> {
+async function recordFailure(tx: Tx, webhookId: string, isGone: boolean): Promise<boolean> {
   await tx.query('UPDATE webhooks SET failing_since = clock_timestamp() WHERE id = $1 AND failing_since IS NULL', [
     webhookId,
   ]);
@@ -130,7 +130,7 @@ async function recordFailure(tx: EntityManager, webhookId: string, isGone: boole
 }
 
 /** Ends a pending delivery without a request: its webhook is disabled or deleted, or an operator cancelled its workflow. */
-export async function failDelivery(db: DataSource, id: string): Promise<void> {
+export async function failDelivery(db: Database, id: string): Promise<void> {
   await db.query(
     `UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL WHERE id = $1 AND state = 'pending'`,
     [id],

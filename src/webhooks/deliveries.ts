@@ -1,7 +1,6 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import type { WebhookRow } from '../db/entities/webhooks.js';
 import { readPage } from '../db/read-page.js';
-import type { Db } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { TEST_EVENT_TYPE } from './event-types.js';
@@ -60,7 +59,7 @@ export async function hasDelivery(db: Db, webhookId: string, id: string): Promis
 }
 
 /** Stores a `webhook.test` delivery. The reconciler starts its workflow, as for every delivery. */
-export async function insertTestDelivery(tx: EntityManager, webhook: WebhookRow): Promise<DeliveryRow> {
+export async function insertTestDelivery(tx: Tx, webhook: WebhookRow): Promise<DeliveryRow> {
   const [row] = await tx.query<DeliveryRow[]>(
     `INSERT INTO webhook_deliveries (id, webhook_id, project_id, event_type, next_attempt_at, wake_at, created_at)
      SELECT $1, $2, $3, $4, now, now, now FROM clock_timestamp() AS now RETURNING ${SHOWN}`,
@@ -70,7 +69,7 @@ export async function insertTestDelivery(tx: EntityManager, webhook: WebhookRow)
 }
 
 /** Makes a delivery due now, in any state. Returns undefined if maintenance has removed it. */
-export async function requestRetry(tx: EntityManager, id: string): Promise<DeliveryRow | undefined> {
+export async function requestRetry(tx: Tx, id: string): Promise<DeliveryRow | undefined> {
   const [rows] = await tx.query<[DeliveryRow[], number]>(
     `UPDATE webhook_deliveries SET state = 'pending', next_attempt_at = now, wake_at = now,
        retry_requests = retry_requests + 1

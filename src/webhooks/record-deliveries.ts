@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 import { write } from '../db/transaction.js';
 
 /** SQL for a delivery's id, which is derived from the ids of event `e` and webhook `w`: 10 characters of time, 16 of a hash. */
@@ -22,7 +22,7 @@ interface DeliveredEvent {
 }
 
 /** Stores a delivery of each event of a turn for each subscribed webhook, in the transaction that stores the events. */
-export function recordDeliveries(tx: EntityManager, sessionId: string, events: DeliveredEvent[]): void {
+export function recordDeliveries(tx: Tx, sessionId: string, events: DeliveredEvent[]): void {
   write(tx, RECORD_DELIVERIES, [
     ...[sessionId, events[0]!.turn_id, events.map(({ id }) => id), events.map(({ type }) => type)],
     events.map(({ created_at }) => created_at),

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../db/db.js';
 
 /** Limit of one request. */
 const MAX_RETRIED = 10_000;
@@ -11,7 +11,7 @@ const RETRIED_PER_SECOND = 50;
  * Makes the failed deliveries of a webhook due again, the oldest first, after those that earlier requests made due. One
  * that had no attempt is due at once. Returns their number.
  */
-export async function retryFailed(tx: EntityManager, webhookId: string): Promise<number> {
+export async function retryFailed(tx: Tx, webhookId: string): Promise<number> {
   let retried = 0;
   for (let count = BATCH; count === BATCH && retried < MAX_RETRIED; retried += count) {
     count = await retryBatch(tx, webhookId);
@@ -23,7 +23,7 @@ export async function retryFailed(tx: EntityManager, webhookId: string): Promise
  * The lock of the webhook makes requests at the same time schedule their deliveries one after the other. An attempt locks its
  * delivery before the webhook, so a delivery that is locked is left out.
  */
-async function retryBatch(tx: EntityManager, webhookId: string): Promise<number> {
+async function retryBatch(tx: Tx, webhookId: string): Promise<number> {
   const [row] = await tx.query<[{ count: number }]>(
     `WITH webhook AS (
        SELECT id, greatest(retries_until, clock_timestamp()) AS since FROM webhooks WHERE id = $1 FOR NO KEY UPDATE),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import type { Logger } from '../platform/logger.js';
 import { repeat } from '../platform/repeat.js';
 import { Lease } from '../db/lease.js';
@@ -26,7 +26,7 @@ const START_LEASE = "interval '1 minute'";
 const START_RETRY = "interval '2 seconds'";
 
 interface ReconcileDeps {
-  db: DataSource;
+  db: Database;
   workflows: DeliveryWorkflows;
   log: Logger;
 }
@@ -94,7 +94,7 @@ const STARTABLE = 'd.id, d.webhook_id, d.project_id, d.event_type, d.session_id,
  * project neither fill Temporal nor delay another project's. A claimed delivery has `wake_at` after `next_attempt_at` until
  * its attempt is stored; the claim ends before that if its attempt is not made in time.
  */
-export async function claimDeliveries(db: Pick<DataSource, 'query'>, claim: Claim): Promise<StartableDelivery[]> {
+export async function claimDeliveries(db: Pick<Database, 'query'>, claim: Claim): Promise<StartableDelivery[]> {
   const claimable = `state = 'pending' AND ${CLAIMS[claim]}`;
   const [rows] = await db.query<[StartableDelivery[], number]>(
     `WITH RECURSIVE projects(id, wake_at) AS (

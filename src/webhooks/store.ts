@@ -1,9 +1,9 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
 import { listResources, requireRoom, resourcesOf, selectRows } from '../db/resources.js';
 import { runSql, sql } from '../db/sql.js';
-import { transaction, type Db } from '../db/transaction.js';
+import { transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal, unseal } from '../platform/sealed.js';
@@ -25,7 +25,7 @@ interface NewWebhook {
 }
 
 export async function insertWebhook(
-  tx: EntityManager,
+  tx: Tx,
   keys: readonly Buffer[],
   projectId: string,
   webhook: NewWebhook,
@@ -67,7 +67,7 @@ export async function updateWebhook(db: Db, id: string, change: Partial<NewWebho
 
 /** Replaces the secret. The previous one also signs for 24 hours. Returns undefined if the webhook is deleted. */
 export async function rotateSecret(
-  tx: EntityManager,
+  tx: Tx,
   keys: readonly Buffer[],
   webhookId: string,
   secret: string,
@@ -93,7 +93,7 @@ export async function rotateSecret(
 }
 
 /** Soft-deletes the webhook and erases its secrets. Returns false if it was deleted already. */
-export function deleteWebhook(db: DataSource, id: string): Promise<boolean> {
+export function deleteWebhook(db: Database, id: string): Promise<boolean> {
   return transaction(db, async (tx) => {
     const [, count] = await tx.query<[unknown[], number]>(
       `UPDATE webhooks SET deleted_at = clock_timestamp(), enabled = false, secret = NULL, previous_secret = NULL

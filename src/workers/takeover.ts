@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
+import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { DataSource } from 'typeorm';
 import type { StartedActivity, TurnWorkflows } from '../temporal/turn-workflows.js';
 import type { Logger } from '../platform/logger.js';
 import { checkAgain } from './check-again.js';
@@ -10,7 +10,7 @@ import { deadAmong, findDeadWorkers, forgetWorker } from './workers.js';
 const MAX_PARALLEL = 32;
 
 export interface TakeOverDeps {
-  db: DataSource;
+  db: Database;
   workflows: TurnWorkflows;
   log: Logger;
   /** Counts the repairs by action. */

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Lease } from '../db/lease.js';
 
@@ -15,7 +15,7 @@ interface DeadWorkers {
 }
 
 /** If this process is the leader: declares workers dead whose lease has run out. They cannot renew it afterwards. */
-export async function findDeadWorkers(db: DataSource, namespace: string, leader: Lease): Promise<DeadWorkers> {
+export async function findDeadWorkers(db: Database, namespace: string, leader: Lease): Promise<DeadWorkers> {
   const [row] = await runSql<DeadWorkers>(
     db,
     sql`WITH declared AS (
@@ -33,7 +33,7 @@ export async function findDeadWorkers(db: DataSource, namespace: string, leader:
 }
 
 /** Deletes a dead worker whose activities have been reassigned; false if another process has deleted it. */
-export async function forgetWorker(db: DataSource, workerId: string): Promise<boolean> {
+export async function forgetWorker(db: Database, workerId: string): Promise<boolean> {
   const rows = await runSql(
     db,
     sql`WITH forgotten AS (DELETE FROM workers WHERE id = ${workerId} AND dead_at IS NOT NULL RETURNING id)
@@ -46,10 +46,7 @@ export async function forgetWorker(db: DataSource, workerId: string): Promise<bo
  * Which of these workers are dead, and which will be declared dead unless they renew their lease. A worker that is not in the table
  * was deleted, or has released its lease.
  */
-export async function deadAmong(
-  db: DataSource,
-  workerIds: string[],
-): Promise<{ dead: Set<string>; late: Set<string> }> {
+export async function deadAmong(db: Database, workerIds: string[]): Promise<{ dead: Set<string>; late: Set<string> }> {
   const rows = await runSql<{ id: string; isLate: boolean }>(
     db,
     sql`SELECT asked.id, workers.id IS NOT NULL AND dead_at IS NULL AS "isLate"
@@ -61,7 +58,7 @@ export async function deadAmong(
   return { dead: ids(false), late: ids(true) };
 }
 
-export async function countWorkers(db: DataSource, namespace: string, taskQueue: string): Promise<number> {
+export async function countWorkers(db: Database, namespace: string, taskQueue: string): Promise<number> {
   const [row] = await runSql<{ workers: number }>(
     db,
     sql`SELECT count(*)::integer AS workers FROM workers

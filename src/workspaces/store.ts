@@ -1,6 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import type { Db } from '../db/transaction.js';
 import { newStorageKey, ObjectMissingError, type Storage } from '../files/storage.js';
 import {
   decodeManifest,
@@ -84,7 +83,7 @@ const COMMIT_VERSION = `
  * replaced (table `kept_workspaces`).
  */
 export async function commitVersion(
-  tx: EntityManager,
+  tx: Tx,
   { sessionId, turnNumber, base, cwd, next }: WorkspaceChange,
 ): Promise<boolean> {
   const grows = next?.changesTree === true ? 1 : 0;
@@ -102,7 +101,7 @@ export async function commitVersion(
  * @param maxBytes 0 for no limit
  */
 export async function forgetKeptIfFull(
-  tx: EntityManager,
+  tx: Tx,
   { sessionId, projectId }: { sessionId: string; projectId: string },
   maxBytes: number,
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import { copyLive, takeBackup, type Backup } from '../support/backup.js';
 import { eventually } from '../support/eventually.js';
@@ -210,7 +210,7 @@ interface Saved {
   files: { id: string; filename: string }[];
 }
 
-async function whatIsIn(db: DataSource): Promise<Saved> {
+async function whatIsIn(db: Database): Promise<Saved> {
   const [turns, events, calls, files] = await Promise.all([
     db.query<Saved['turns']>('SELECT id, session_id, state FROM turns'),
     db.query<{ id: string }[]>('SELECT id FROM events'),
@@ -220,7 +220,7 @@ async function whatIsIn(db: DataSource): Promise<Saved> {
   return { turns, events: events.map(({ id }) => id), calls: calls.map(({ n }) => n), files };
 }
 
-async function openTurns(db: DataSource): Promise<number> {
+async function openTurns(db: Database): Promise<number> {
   const [row] = await db.query<{ open: number }[]>(
     `SELECT count(*)::integer AS open FROM turns WHERE state IN ('queued', 'running')`,
   );

@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { Database, Tx } from '../../src/db/db.js';
 import { transaction } from '../../src/db/transaction.js';
 import { beginTurn } from '../../src/messages/accept.js';
 import type { Message } from '../../src/messages/message.js';
@@ -6,13 +6,13 @@ import type { QueuedTurn } from '../../src/turns/open.js';
 
 /** Queues a turn without the API. */
 export function acceptMessage(
-  db: DataSource,
+  db: Database,
   projectId: string,
   sessionId: string,
   message: Message,
   namespace: string,
 ): Promise<QueuedTurn> {
-  return transaction(db, async (tx: EntityManager) => {
+  return transaction(db, async (tx: Tx) => {
     const { started } = await beginTurn(tx, { id: sessionId, project_id: projectId }, message, 'reject', namespace);
     return started!;
   });

@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { Database, QueryRunner } from '../../src/db/db.js';
 
 /** The same pool, whose connections break at the end of a transaction: after Postgres has committed it, or before. */
-export function breakingAtCommit(db: DataSource, isCommitted: boolean): DataSource {
+export function breakingAtCommit(db: Database, isCommitted: boolean): Database {
   const createQueryRunner = (): QueryRunner => {
     const runner = db.createQueryRunner();
     const connect = runner.connect.bind(runner) as () => Promise<pg.PoolClient>;

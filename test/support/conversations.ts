@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { newId } from '../../src/platform/ids.js';
 import type { TurnState } from '../../src/db/turn-states.js';
 import type { AssistantBlock, ResultBlock } from '../../src/models/content.js';
@@ -24,7 +24,7 @@ export interface StepSeed {
 
 /** Writes a session with these turns; returns the id of the session and of its last turn. */
 export async function seedSession(
-  db: DataSource,
+  db: Database,
   turns: TurnSeed[],
   { modelId = 'scripted', thinking = true, instruction = null as string | null } = {},
 ): Promise<{ sessionId: string; turnId: string }> {
@@ -54,7 +54,7 @@ export async function seedSession(
 }
 
 async function insertStep(
-  db: DataSource,
+  db: Database,
   turnId: string,
   number: number,
   step: StepSeed,
@@ -98,12 +98,12 @@ interface TurnOfSeed {
   number: number;
 }
 
-async function insertCutOff(db: DataSource, turn: TurnOfSeed, content: string): Promise<void> {
+async function insertCutOff(db: Database, turn: TurnOfSeed, content: string): Promise<void> {
   await insertEvent(db, turn, 2, 'agent.message', { message_id: 'msg_1', content, incomplete: true });
 }
 
 async function insertEvent(
-  db: DataSource,
+  db: Database,
   { sessionId, turnId, number }: TurnOfSeed,
   position: number,
   type: string,

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { DeltaType } from '../../src/events/stream-schema.js';
 import type { DeltaRun, DeltaSource } from '../../src/stream/delta-batch.js';
 import type { DeltaStore, UnstoredDeltas } from '../../src/stream/deltas.js';
@@ -21,7 +21,7 @@ export function writeDeltas(store: DeltaStore, call: DeltaSource, onStopped = ()
 
 /** The stored deltas of a turn, in order. */
 export async function storedDeltas(
-  db: DataSource,
+  db: Database,
   turnId: string,
 ): Promise<{ attempt: number; type: string; content: string }[]> {
   const rows = await db.query<{ attempt: number; runs: string }[]>(

@@ -1,10 +1,10 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { newId } from '../../src/platform/ids.js';
 import { seal } from '../../src/platform/sealed.js';
 import { newSecret } from '../../src/webhooks/sign.js';
 
 /** Adds sessions without a turn, past the API. Returns their ids. */
-export async function insertSessions(db: DataSource, projectId: string, count: number): Promise<string[]> {
+export async function insertSessions(db: Database, projectId: string, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('session'));
   await db.query(
     `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata)
@@ -19,7 +19,7 @@ export async function insertSessions(db: DataSource, projectId: string, count: n
 }
 
 /** Makes a turn in this state the session's latest, without any workflow or reconciler. Returns its id. */
-export async function insertTurn(db: DataSource, sessionId: string, state: string): Promise<string> {
+export async function insertTurn(db: Database, sessionId: string, state: string): Promise<string> {
   const id = `turn_${state}_${sessionId}`;
   await db.query(
     `INSERT INTO turns (id, session_id, project_id, number, state)
@@ -41,7 +41,7 @@ export async function insertTurn(db: DataSource, sessionId: string, state: strin
 
 /** Ends `count` turns of a session, each with a message, `results` tool results, an answer and its end. Past the API. */
 export async function insertEndedTurns(
-  db: DataSource,
+  db: Database,
   sessionId: string,
   { count, results }: { count: number; results: number },
 ): Promise<void> {
@@ -74,7 +74,7 @@ export async function insertEndedTurns(
 }
 
 /** Registers an MCP server of this id, without a probe. */
-export async function insertMcpServer(db: DataSource, id: string, project = 'demo'): Promise<void> {
+export async function insertMcpServer(db: Database, id: string, project = 'demo'): Promise<void> {
   await db.query(
     `INSERT INTO mcp_servers (id, project_id, name, url, auth_type, tools)
      SELECT $1::text, id, replace($1::text, '_', '-'), 'https://' || $1, 'NONE', '[]' FROM projects WHERE name = $2`,
@@ -83,7 +83,7 @@ export async function insertMcpServer(db: DataSource, id: string, project = 'dem
 }
 
 /** Gives a user a credential for a server; returns its id. */
-export async function insertCredential(db: DataSource, serverId: string): Promise<string> {
+export async function insertCredential(db: Database, serverId: string): Promise<string> {
   await db.query(
     `INSERT INTO user_credentials (id, project_id, mcp_server_id, end_user, auth_type)
      SELECT 'cred_one', project_id, id, 'ann', 'OAUTH' FROM mcp_servers WHERE id = $1`,
@@ -93,7 +93,7 @@ export async function insertCredential(db: DataSource, serverId: string): Promis
 }
 
 /** Pins the tools of a server, and gives it a new one that is held back. Returns the name of the tool. */
-export async function insertChangedTool(db: DataSource, serverId: string): Promise<string> {
+export async function insertChangedTool(db: Database, serverId: string): Promise<string> {
   const shown = { description: '', input_schema: { type: 'object' } };
   await db.query(
     `WITH accepted AS (INSERT INTO mcp_toolsets (server_id, hash, tools) VALUES ($1, 'accepted', '[]'))
@@ -109,7 +109,7 @@ export async function insertChangedTool(db: DataSource, serverId: string): Promi
 
 /** Makes a running turn the session's latest, with one call that waits for an answer. Returns the turn's id. */
 export async function insertWaitingTurn(
-  db: DataSource,
+  db: Database,
   sessionId: string,
   { kind = 'tool_confirmation', toolUseId = 'toolu_1', name = 'mcp__mail__send', input = {} } = {},
 ): Promise<string> {
@@ -128,7 +128,7 @@ export async function insertWaitingTurn(
 
 /** Stores an enabled webhook with one delivered delivery. Returns their ids by the names of their path parameters. */
 export async function insertWebhook(
-  db: DataSource,
+  db: Database,
   project = 'demo',
 ): Promise<{ webhook_id: string; delivery_id: string }> {
   const ids = { webhook_id: 'whk_one', delivery_id: 'dlv_one' };
@@ -147,7 +147,7 @@ export async function insertWebhook(
 }
 
 /** Adds a schedule of project `demo` that Temporal does not have. Returns its id. */
-export async function insertSchedule(db: DataSource): Promise<string> {
+export async function insertSchedule(db: Database): Promise<string> {
   const id = newId('schedule');
   const target = {
     type: 'new_session',

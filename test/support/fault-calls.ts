@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { ApiResponse } from './client.js';
 import { request, RETRY_PAUSE_MS, watchOver, type Turn } from './fault-client.js';
 import type { RoleProcess } from './role-process.js';
@@ -33,7 +33,7 @@ export interface FaultCalls {
 interface Processes {
   apis: readonly RoleProcess[];
   workers: readonly RoleProcess[];
-  db: DataSource;
+  db: Database;
   key: string;
   /** The `model_id` of new sessions. */
   model: string;

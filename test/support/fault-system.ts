@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/entry.js';
 import { createKey } from '../../src/projects/api-keys.js';
@@ -53,7 +53,7 @@ export interface FaultSystem extends FaultCalls {
   model: ScriptedModel;
   mcp: TestMcpServer;
   /** Straight to the database and to Temporal, past the proxies. */
-  db: DataSource;
+  db: Database;
   client: Client;
   addRole(role: Role, env?: Record<string, string>): Promise<RoleProcess>;
   /** The worker of that identity, which begins with its process id. */

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { eventually } from './eventually.js';
 
 /** A kind of statement that Postgres does not carry out until the test lets it. */
@@ -16,7 +16,7 @@ const WAITING = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid 
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /** @param event of a trigger, as `INSERT ON model_steps` */
-export async function holdStatement(db: DataSource, event: string): Promise<HeldStatement> {
+export async function holdStatement(db: Database, event: string): Promise<HeldStatement> {
   const table = event.split(' ').at(-1)!;
   const holder = db.createQueryRunner();
   await holder.query(`SELECT pg_advisory_lock(${LOCK})`);

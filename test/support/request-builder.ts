@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { buildRequest, type BuildResult } from '../../activities/prompt/build-request.js';
 import { offerTools } from '../../activities/tools/offered-tools.js';
 import { toolAliases } from '../../src/models/aliases.js';
@@ -14,7 +14,7 @@ import { TEST_MODEL } from './config.js';
 
 /** Builds requests out of rows, with no worker and no model. */
 export interface RequestBuilder {
-  db: DataSource;
+  db: Database;
   files: TestStorage;
   build(turnId: string, model?: Partial<ModelEntry>): Promise<BuildResult>;
   close(): Promise<void>;

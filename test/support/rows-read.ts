@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 
 interface Plan {
   'Actual Rows': number;
@@ -16,7 +16,7 @@ function rowsOf(plan: Plan): number {
 }
 
 /** Runs a query for its plan, and takes back what it wrote. */
-async function planOf(db: DataSource, text: string, values?: unknown[]): Promise<Plan> {
+async function planOf(db: Database, text: string, values?: unknown[]): Promise<Plan> {
   const runner = db.createQueryRunner();
   try {
     await runner.startTransaction();
@@ -30,8 +30,8 @@ async function planOf(db: DataSource, text: string, values?: unknown[]): Promise
 
 /** Runs queries, also those that write, and returns their result with the number of rows that Postgres read for them. */
 export async function countRowsRead<T>(
-  db: DataSource,
-  run: (db: DataSource) => Promise<T>,
+  db: Database,
+  run: (db: Database) => Promise<T>,
 ): Promise<{ result: T; read: number }> {
   let read = 0;
   const query = async (text: string, values?: unknown[]): Promise<unknown> => {

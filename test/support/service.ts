@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { startApi, type Api } from '../../api/main.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
@@ -29,7 +29,7 @@ export interface RunningService {
   url: string;
   config: Config;
   /** For what cannot be seen or brought about through the API. */
-  db: DataSource;
+  db: Database;
   /** A second process' worth of API on the same database. */
   anotherApi(): Promise<Api>;
   /** Closes those that `anotherApi` has started. */

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { Config } from '../../src/platform/config.js';
 import { seal } from '../../src/platform/sealed.js';
 import type { Grant } from '../../src/mcp/oauth/grants.js';
@@ -21,7 +21,7 @@ export interface TokenEndpoint {
   release(): void;
   /** Adds an authorized server whose access token lives for this many seconds. */
   authorized(
-    db: DataSource,
+    db: Database,
     config: Config,
     server: { id: string; project?: string; expiresIn: number },
   ): Promise<OauthServer>;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Client } from '@temporalio/client';
 import type { Suite } from 'mocha';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import { startFaultSystem, type FaultSystem, type FaultSystemOptions } from './fault-system.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from './mcp-server.js';
@@ -131,7 +131,7 @@ export function useDatabase(): TestDatabase {
   return use(createTestDatabase, (database) => database.drop());
 }
 
-export function usePool(database: TestDatabase, connections: number): DataSource {
+export function usePool(database: TestDatabase, connections: number): Database {
   return use(
     () => openDataSource(database.url, connections, 'test'),
     (db) => db.destroy(),

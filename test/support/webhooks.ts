@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../src/db/db.js';
 import type { ApiCall } from './client.js';
 import { eventually } from './eventually.js';
 import { allItems } from './pages.js';
@@ -61,7 +61,7 @@ export function webhookCalls(api: ApiCall, url: string): WebhookCalls {
  * Stores deliveries of a webhook that are due and that no workflow has taken up yet, as a burst of events leaves them, or
  * a request to send failed ones again.
  */
-export async function insertBacklog(db: DataSource, webhookId: string, count: number, attempts = 0): Promise<void> {
+export async function insertBacklog(db: Database, webhookId: string, count: number, attempts = 0): Promise<void> {
   for (let from = 1; from <= count; from += BATCH) {
     await db.query(
       `INSERT INTO webhook_deliveries

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { DataSource } from 'typeorm';
+import type { Database, Db } from '../../src/db/db.js';
 import type { Config } from '../../src/platform/config.js';
-import { transaction, type Db } from '../../src/db/transaction.js';
+import { transaction } from '../../src/db/transaction.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { isBelow, KEPT_FOLDERS } from '../../src/workspaces/layout.js';
 import { comparePaths, type TreeEntry } from '../../src/workspaces/manifest.js';
@@ -67,7 +67,7 @@ export async function giveWorkspace(db: Db, sessionId: string): Promise<void> {
 
 /** Gives a session a workspace whose next version is this tree, as a command would, without a sandbox. */
 export async function writeTree(
-  { db, config }: { db: DataSource; config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'> },
+  { db, config }: { db: Database; config: Pick<Config, 'storageUrl' | 'publicUrl' | 'encryptionKeys'> },
   sessionId: string,
   tree: TestTree,
   turnNumber = 0,

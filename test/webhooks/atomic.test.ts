@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../src/db/db.js';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
 import { claimTurn } from '../../src/turns/claim.js';
@@ -25,7 +25,7 @@ describe('deliveries and their events', () => {
     const session = await service.session({ metadata: { a: '1' } });
     const turnId = await service.send(session, 'Hello');
     const file = { id: 'file_1', filename: 'a.txt', mime_type: 'text/plain', size_bytes: 1 };
-    const end = async (turn: Turn, tx: EntityManager): Promise<Turn> => {
+    const end = async (turn: Turn, tx: Tx): Promise<Turn> => {
       turn.append({ type: 'agent.file', data: { file } });
       turn.end({ kind: 'cancelled' }, await readFacts(tx, turnId));
       return turn;

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../../src/db/db.js';
 import { ServiceError, type ErrorType } from '../../../src/platform/errors.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { mimeTypeOf } from '../../../src/files/filename.js';
@@ -37,7 +37,7 @@ export function newOutput(
 export function deliveredResult(
   file: NewFile,
   { maxStoragePerProject }: Pick<ToolDeps['config'], 'maxStoragePerProject'>,
-  storeMore: (tx: EntityManager) => Promise<void> = async () => undefined,
+  storeMore: (tx: Tx) => Promise<void> = async () => undefined,
 ): ToolResult {
   const { id, project_id: projectId, filename, mime_type: type, size_bytes: size } = file;
   return {

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../../src/db/db.js';
 import { transaction } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
@@ -82,7 +82,7 @@ function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, sta
 /** Runs `work` in a transaction that also records the answer, so that both are committed or neither is. */
 export function answerInTransaction<Answer>(
   { deps, record }: Pick<Call, 'deps' | 'record'>,
-  work: (tx: EntityManager) => Promise<Answer>,
+  work: (tx: Tx) => Promise<Answer>,
 ): Promise<Answer> {
   return transaction(deps.db, async (tx) => {
     const answer = await work(tx);

@@ -1,5 +1,5 @@
 import type Koa from 'koa';
-import type { Db } from '../../../src/db/transaction.js';
+import type { Db } from '../../../src/db/db.js';
 import type { ErrorType } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import type { LiveKey } from '../../../src/projects/api-keys.js';

@@ -1,4 +1,4 @@
-import type { Db } from '../../../src/db/transaction.js';
+import type { Db } from '../../../src/db/db.js';
 import type { ServiceError } from '../../../src/platform/errors.js';
 import type { Call } from './operation.js';
 

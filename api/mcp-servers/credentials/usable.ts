@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { endAuthorizedWaits } from '../../../src/answers/authorization-wait.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
@@ -37,7 +37,7 @@ export async function useCredential(
 
 /** What is left to do after credentials were deleted or replaced: every process forgets them, and their tokens are revoked. */
 export async function dropCredentials(
-  deps: Pick<ApiDeps, 'config' | 'mcpNetwork'> & { db: DataSource; oauth: OauthAccess; log: Logger },
+  deps: Pick<ApiDeps, 'config' | 'mcpNetwork'> & { db: Database; oauth: OauthAccess; log: Logger },
   dropped: readonly DroppedCredential[],
   grants: readonly SealedGrant[],
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
-import type { EntityManager } from 'typeorm';
+import type { Tx } from '../../db/db.js';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import type { Config } from '../../platform/config.js';
@@ -108,7 +108,7 @@ export async function startUserOauth(
 
 /** Stores a started authorization. Its link works once and for 10 minutes. */
 export async function storeStarted(
-  tx: EntityManager,
+  tx: Tx,
   { config }: OauthDeps,
   id: string,
   { setup, pending, authorizationUrl }: StartedAuthorization,

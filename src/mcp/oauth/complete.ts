@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../db/db.js';
 import type { McpOauthRow } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import { transaction } from '../../db/transaction.js';
@@ -31,10 +31,7 @@ export interface TakenAuthorization {
 }
 
 /** Consumes the state of a callback. @throws OauthFailure if it is unknown, used or expired */
-export async function takeAuthorization(
-  db: DataSource,
-  { state = '' }: CallbackParameters,
-): Promise<TakenAuthorization> {
+export async function takeAuthorization(db: Database, { state = '' }: CallbackParameters): Promise<TakenAuthorization> {
   const taken = await transaction(db, async (tx) => {
     const row = state === '' ? null : await takeState(tx, state);
     const credential = row === null ? null : await findCredentialById(tx, row.id);
@@ -57,7 +54,7 @@ export function unknownAuthorization(): OauthFailure {
  * @throws OauthFailure, OauthUnavailableError
  */
 export async function completeAuthorization(
-  deps: OauthDeps & { db: DataSource; log: Logger },
+  deps: OauthDeps & { db: Database; log: Logger },
   { row, server, credential }: TakenAuthorization,
   parameters: CallbackParameters,
 ): Promise<void> {

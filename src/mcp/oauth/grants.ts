@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { EntityManager } from 'typeorm';
+import type { Db, Tx } from '../../db/db.js';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { joinSql, runSql, sql, type Sql } from '../../db/sql.js';
-import type { Db } from '../../db/transaction.js';
 import { seal, unseal } from '../../platform/sealed.js';
 import { REQUEST_TIMEOUT_MS } from './oauth-fetch.js';
 import type { OauthClient } from './store.js';
@@ -50,7 +49,7 @@ export async function readGrant(db: Db, id: string): Promise<StoredGrant | null>
  * if nothing was stored.
  */
 export async function storeGrant(
-  tx: EntityManager,
+  tx: Tx,
   keys: readonly Buffer[],
   id: string,
   grant: Grant,

@@ -1,5 +1,5 @@
 import pRetry from 'p-retry';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../db/db.js';
 import { isDatabaseAway } from '../../db/transaction.js';
 import type { GuardedNetwork } from '../../network/network.js';
 import type { Config } from '../../platform/config.js';
@@ -20,7 +20,7 @@ import { requestTokens } from './request-tokens.js';
 import { tryRevoke } from './revoke.js';
 
 export interface RefreshDeps {
-  db: DataSource;
+  db: Database;
   mcpNetwork: GuardedNetwork;
   config: Pick<Config, 'encryptionKeys'>;
   log: Logger;

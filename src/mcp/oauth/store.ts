@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { EntityManager, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
+import type { Db, ObjectLiteral, Tx, UpdateQuery } from '../../db/db.js';
 import { McpOauthEntity, type McpOauthRow, type OauthDiscovery } from '../../db/entities/mcp-oauth.js';
-import type { Db } from '../../db/transaction.js';
 import { runSql, sql } from '../../db/sql.js';
 import { seal, unseal } from '../../platform/sealed.js';
 import type { ClientAuth } from './client-auth.js';
@@ -36,7 +35,7 @@ export interface PendingAuthorization {
  * finished. Tokens stay, with the client and the authorization server that they came with.
  */
 export async function storeSetup(
-  tx: EntityManager,
+  tx: Tx,
   keys: readonly Buffer[],
   id: string,
   setup: OauthSetup,
@@ -65,7 +64,7 @@ export async function storeSetup(
  * Consumes a state. Null if it is unknown, used or expired. The row stays locked until the transaction ends, so that a
  * server read in it has the `credential_version` of this authorization.
  */
-export async function takeState(tx: EntityManager, state: string): Promise<McpOauthRow | null> {
+export async function takeState(tx: Tx, state: string): Promise<McpOauthRow | null> {
   const row = await tx
     .getRepository<McpOauthRow>(McpOauthEntity)
     .createQueryBuilder('oauth')
@@ -91,7 +90,7 @@ export async function findStates(db: Db, states: string[]): Promise<Map<string, 
 }
 
 /** Deletes the authorization of a server. Returns its tokens, to be revoked. */
-export async function deleteOauth(tx: EntityManager, id: string): Promise<SealedGrant | null> {
+export async function deleteOauth(tx: Tx, id: string): Promise<SealedGrant | null> {
   const [deleted] = await runSql<SealedGrant>(
     tx,
     sql`WITH deleted AS (DELETE FROM mcp_oauth WHERE id = ${id} RETURNING id, tokens) SELECT id, tokens FROM deleted`,
@@ -110,7 +109,7 @@ export function openCodeVerifier(keys: readonly Buffer[], { id, code_verifier }:
 
 type Change = { [Key in keyof McpOauthRow]?: McpOauthRow[Key] | (() => string) };
 
-function updateRow(tx: Db, id: string, change: Change): UpdateQueryBuilder<ObjectLiteral> {
+function updateRow(tx: Db, id: string, change: Change): UpdateQuery<ObjectLiteral> {
   return tx.createQueryBuilder().update(McpOauthEntity).set(change).where('id = :id', { id });
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { countPendingCharacters } from '../../../src/stream/frames.js';
 import { channelOf, Notifier } from '../../../src/stream/notify.js';
@@ -38,7 +38,7 @@ describe('a stream of the session that reads the tables', () => {
     return (await acceptMessage(service.db, row.project_id, sessionId, message, 'none')).id;
   };
   const end = (turnId: string): Promise<unknown> => {
-    const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);
+    const lost = new Notifier({ query: async () => [] } as unknown as Database, log);
     return endTurn({ db: service.db, notifier: lost, log }, turnId, { kind: 'cancelled' });
   };
   const turn = async (sessionId: string): Promise<string> => {

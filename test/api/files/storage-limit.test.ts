@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { cleanStorage } from '../../../src/files/maintenance.js';
 import { openStorage } from '../../../src/files/open-storage.js';
 import { loadConfig } from '../../../src/platform/config.js';
@@ -122,7 +122,7 @@ describe('the storage of a project (contract.md §14)', () => {
 });
 
 /** The project's sum, and what its rows come to. */
-async function storedBytes(db: DataSource, project: string): Promise<{ counted: number; summed: number }> {
+async function storedBytes(db: Database, project: string): Promise<{ counted: number; summed: number }> {
   const [row] = await db.query<[{ counted: number; summed: number }]>(
     `SELECT coalesce((SELECT bytes FROM project_storage WHERE project_id = p.id), 0) AS counted,
        (SELECT coalesce(sum(size_bytes), 0)::bigint FROM (

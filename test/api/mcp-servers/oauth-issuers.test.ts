@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { QueryRunner } from 'typeorm';
+import type { QueryRunner } from '../../../src/db/db.js';
 import type { OwnRunner } from '../../../src/db/transaction.js';
 import { completeAuthorization, takeAuthorization } from '../../../src/mcp/oauth/complete.js';
 import { createMcpNetwork } from '../../../src/network/network.js';

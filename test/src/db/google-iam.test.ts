@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import pg from 'pg';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { storeWithRetries } from '../../../activities/turn/run-activity.js';
 import { startApi } from '../../../api/main.js';
 import { databaseUrlOf } from '../../../ops/command.js';
@@ -149,7 +149,7 @@ describe('DATABASE_AUTH=google_iam', () => {
     expect(isDatabaseAway(error)).to.equal(false);
     expect(startFailure(error)).to.match(/^Postgres refuses the login: .+\. Check user, password/);
     expect(startFailure(error)).to.not.contain(' at ');
-    const open = (): Promise<DataSource> => openDataSource(address, 1, 'test');
+    const open = (): Promise<Database> => openDataSource(address, 1, 'test');
     expect(await failureOf(openWhenReachable(open, createLogger('silent', 'test')))).to.be.instanceOf(
       LoginRefusedError,
     );

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { loadConversation } from '../../../src/steps/conversation.js';
 import { sessionFiles } from '../../../src/steps/session-files.js';
@@ -13,7 +13,7 @@ import { countRowsRead } from '../../support/rows-read.js';
 /** A connection keeps a plan, also one made before Postgres has statistics: each statement finds its rows by an index. */
 describe('the plans of statements', () => {
   let database: TestDatabase;
-  let db: DataSource;
+  let db: Database;
   before(async () => {
     database = await createTestDatabase();
     db = await openDataSource(database.url, 2, 'test');

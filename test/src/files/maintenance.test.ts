@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { cleanStorage, type CleanPosition } from '../../../src/files/maintenance.js';
 import { adoptStorage, claimStorage } from '../../../src/files/ownership.js';
@@ -153,7 +153,7 @@ describe('cleanStorage', () => {
     const error = await db
       .transaction(async (tx) => {
         await tx.query('TRUNCATE projects CASCADE');
-        await cleanStorage(tx as unknown as DataSource, files.storage, ALL);
+        await cleanStorage(tx as unknown as Database, files.storage, ALL);
       })
       .catch((thrown: Error) => thrown);
     expect((error as Error).message).to.contain('no projects');

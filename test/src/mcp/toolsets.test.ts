@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import type { Db } from '../../../src/db/db.js';
 import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
-import type { Db } from '../../../src/db/transaction.js';
 import { loadToolset } from '../../../src/mcp/toolsets.js';
 
 /** A toolset of 60,000 values in 180 KB of JSON: 6 MB in memory. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import pLimit from 'p-limit';
 import pg from 'pg';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { CANCEL_GRACE_MS } from '../../../src/reconciler/rounds.js';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
 import { DeltaStore } from '../../../src/stream/deltas.js';
@@ -218,11 +218,11 @@ describe('deltas', () => {
     const turn = await running();
     let reads = 0;
     const counted = {
-      query: (...query: Parameters<DataSource['query']>) => {
+      query: (...query: Parameters<Database['query']>) => {
         reads += 1;
         return db.query(...query);
       },
-    } as DataSource;
+    } as Database;
     const ring = new RingMemory().createRing();
     const reader = new SessionReader(turn.sessionId, Promise.resolve(), ring, pLimit(1), counted, log);
     const { to: place } = (await reader.open(projectId, '', false))!;
@@ -372,11 +372,11 @@ describe('deltas', () => {
     const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
     const holds: (() => Promise<unknown>)[] = [];
     const slow = {
-      query: async (...query: Parameters<DataSource['query']>) => {
+      query: async (...query: Parameters<Database['query']>) => {
         await holds.shift()?.();
         return db.query(...query);
       },
-    } as DataSource;
+    } as Database;
     const store = new DeltaStore(slow, notifier, log);
     const deltas = store.open(call, () => undefined);
     let endFirst = (): void => undefined;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { Feed, MAX_PARALLEL_READS } from '../../../src/stream/feed.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import type { SessionReader } from '../../../src/stream/reader.js';
@@ -39,11 +39,11 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
   const begin = (sessionId: string): Promise<{ id: string }> =>
     acceptMessage(db, projectId, sessionId, { content: 'x', files: [], skills: [] }, 'test');
   const end = (turnId: string): Promise<unknown> => {
-    const lost = new Notifier({ query: async () => [] } as unknown as DataSource, log);
+    const lost = new Notifier({ query: async () => [] } as unknown as Database, log);
     return endTurn({ db, notifier: lost, log }, turnId, { kind: 'cancelled' });
   };
   /** Counts the reads of turns' frames, and slows them down, as a cold Postgres does. */
-  function counting(real: DataSource): DataSource {
+  function counting(real: Database): Database {
     const query = async (statement: string, parameters?: unknown[]): Promise<unknown> => {
       if (!statement.includes('FROM events')) {
         if (statement.includes('FROM deltas')) {
@@ -104,7 +104,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
   });
 
   it('the readers of a process after its LISTEN connection was lost get what their own process stores without the way through Postgres', async () => {
-    const away = new Notifier({ query: () => new Promise(() => undefined) } as unknown as DataSource, log);
+    const away = new Notifier({ query: () => new Promise(() => undefined) } as unknown as Database, log);
     away.alsoHere((...sent) => feed.receive(...sent));
     const reader = readers[1]!;
     const place = reader.head!;
@@ -124,7 +124,7 @@ describe('the readers of a process after its LISTEN connection was lost', () => 
     const reader = feed.join(id, 'proj_1', noop);
     const { id: turnId } = await begin(id);
     // Neither is in the tables, where the statement or a poll would find it.
-    const notifier = new Notifier({ query: async () => [] } as unknown as DataSource, log);
+    const notifier = new Notifier({ query: async () => [] } as unknown as Database, log);
     notifier.alsoHere((...sent) => feed.receive(...sent));
     const source = { sessionId: id, turnId, position: 1, call: 1, isFirstSinceEvent: true, messageId: 'msg_1' };
     for (const [index, content] of ['Hel', 'lo'].entries())

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { isDatabaseAway } from '../../../src/db/transaction.js';
 import { Notifier } from '../../../src/stream/notify.js';
@@ -39,8 +39,8 @@ const USAGE = { input_tokens: 1, output_tokens: 1, cache_read_input_tokens: 0, c
 describe('interleavings of writers', () => {
   const log = createLogger('silent', 'test');
   let database: TestDatabase;
-  let db: DataSource;
-  let admin: DataSource;
+  let db: Database;
+  let admin: Database;
   let notifier: Notifier;
   let deps: TurnDeps & LaunchDeps;
   let projectId: string;

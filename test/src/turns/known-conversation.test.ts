@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { DataSource } from 'typeorm';
+import type { Database } from '../../../src/db/db.js';
 import type { AssistantBlock } from '../../../src/models/content.js';
 import { ConversationCache, type KnownConversation } from '../../../src/steps/conversation-cache.js';
 import { loadConversation, type RequestContext } from '../../../src/steps/conversation.js';
@@ -41,7 +41,7 @@ describe('a conversation that a worker keeps in memory', () => {
         read += JSON.stringify(rows);
         return rows;
       },
-    } as unknown as DataSource;
+    } as unknown as Database;
     const rest = await loadConversation(spied, turnId, known);
     expect(rest.conversation).to.deep.equal(whole.conversation);
     expect(rest.turn).to.deep.equal(whole.turn);

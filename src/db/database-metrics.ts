@@ -1,6 +1,6 @@
 import { Gauge } from 'prom-client';
-import type { DataSource } from 'typeorm';
-import { registry } from './metrics.js';
+import type { Database } from './db.js';
+import { registry } from '../platform/metrics.js';
 
 interface PoolCounts {
   totalCount: number;
@@ -32,7 +32,7 @@ new Gauge({
 });
 
 /** Adds this pool's usage to the metrics. Returns a function that removes it. */
-export function observePool(db: DataSource): () => void {
+export function observePool(db: Database): () => void {
   const pool = (db.driver as unknown as { master: PoolCounts }).master;
   pools.add(pool);
   return () => void pools.delete(pool);
@@ -45,7 +45,7 @@ export interface TaskQueueBacklog {
 }
 
 interface ObservedService {
-  db: DataSource;
+  db: Database;
   /** True if this process reads the gauges. Only one process does: each scrape costs queries. */
   isLeader: () => boolean;
   readBacklogs: () => Promise<TaskQueueBacklog[]>;
@@ -107,7 +107,7 @@ export function databaseGauges(definitions: (ServiceGauge & { query: string })[]
 }
 
 /** Registers a service-wide gauge with a value that is read from the database. */
-export function databaseGauge(gauge: ServiceGauge, read: (db: DataSource) => Promise<number>): void {
+export function databaseGauge(gauge: ServiceGauge, read: (db: Database) => Promise<number>): void {
   serviceGauge(gauge, async ({ db }) => [{ value: await read(db) }]);
 }
 
