@@ -15,6 +15,8 @@ import { testLogger } from './log.js';
 import { removeWritable, SANDBOX_SETTINGS, type ProviderSettings } from './sandbox.js';
 import { openTestStorage } from './storage.js';
 
+type Daemon = Awaited<ReturnType<typeof startDaemon>>;
+
 export const NAMESPACE = 'agent-sandboxes';
 export const POOL = 'workspace';
 const PATH = `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${NAMESPACE}`;
@@ -32,11 +34,23 @@ interface ClaimObject {
   status?: object;
 }
 
-/** Pods of this machine, each at an address of its own on the loopback interface: two files may run at once. */
+/** Pods of this machine, each at an address of its own on the loopback interface. */
 let lastAddress = process.pid % 60_000;
 function nextAddress(): string {
   lastAddress += 1;
   return `127.${70 + ((lastAddress >> 16) & 63)}.${(lastAddress >> 8) & 255}.${lastAddress & 255}`;
+}
+
+/** Starts a daemon at the next free address: another test file, in another process, may have its pods at these addresses too. */
+async function startPod(settings: Parameters<typeof startDaemon>[1]): Promise<{ pod: Pod; daemon: Daemon }> {
+  for (;;) {
+    const pod = { name: `${POOL}-${ulid().toLowerCase()}`, address: nextAddress() };
+    try {
+      return { pod, daemon: await startDaemon(pod, settings, testLogger()) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
 }
 
 /** Plays the controller of agent-sandbox and the pods: binds claims, as the API server shows them, to real daemons in this process. */
@@ -99,10 +113,9 @@ export class TestController {
     }
     if (this.#pods.get(name)?.uid === uid) return;
     if (this.#pods.has(name)) await this.#end(name);
-    const pod = { name: `${POOL}-${ulid().toLowerCase()}`, address: nextAddress() };
     const dir = mkdtempSync(join(tmpdir(), 'sandbox-pod-'));
     const settings = { ...SANDBOX_SETTINGS, dataDir: dir, sandboxDir: dir, ...this.settings };
-    const daemon = await startDaemon(pod, settings, testLogger());
+    const { pod, daemon } = await startPod(settings);
     const close = async (): Promise<void> => {
       await daemon.close();
       removeWritable(dir);

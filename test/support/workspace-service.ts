@@ -20,10 +20,12 @@ export interface WorkspaceService {
   bash: (session: string, command: string, input?: Record<string, unknown>) => Promise<Event>;
 }
 
+type WorkspaceOptions = TurnServiceOptions & { turnTimeoutMs?: number };
+
 let turns = 0;
 
 /** A service whose turns run commands; skipped where no sandbox can run. */
-export function useWorkspaceService(options: TurnServiceOptions = {}): WorkspaceService {
+export function useWorkspaceService({ turnTimeoutMs, ...options }: WorkspaceOptions = {}): WorkspaceService {
   before(async function () {
     await requireSandbox(this);
   });
@@ -38,7 +40,7 @@ export function useWorkspaceService(options: TurnServiceOptions = {}): Workspace
     const script: Handler = ({ step }) => (step < made.length ? toolUse(...made[step]!) : text('Done.'));
     service.model.on(new RegExp(message), script);
     const turnId = await service.send(session, message, more);
-    await service.ended(session);
+    await service.ended(session, turnTimeoutMs);
     return (await service.history(session)).filter((event: Event) => event.turn_id === turnId);
   };
   const results = async (...args: Parameters<typeof calls>): Promise<Event[]> =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { openStorage } from '../../src/files/open-storage.js';
-import { LoopPieces } from '../support/loop-pieces.js';
+import { LoopPieces, slowness } from '../support/loop-pieces.js';
 import { upload } from '../support/upload.js';
 import { useWorkspaceService } from '../support/workspace-service.js';
 
@@ -66,11 +66,14 @@ const HOSTILE: Record<string, Call[]> = {
   ],
 };
 
-/** contract.md §15: nothing here slows other sessions. */
+/** Nothing here slows other sessions (docs/contract.md, workspaces). The longest piece is that of a core of a server. */
 describe('the event loop of worker and API', function () {
   // A piece that the work makes comes again each time; one of the compiler or of a busy machine does not.
   this.retries(2);
-  const { service, session, results } = useWorkspaceService({ config: { sandboxDiskMb: 700, sandboxMemoryMb: 600 } });
+  const { service, session, results } = useWorkspaceService({
+    config: { sandboxDiskMb: 700, sandboxMemoryMb: 600 },
+    turnTimeoutMs: 500_000,
+  });
   const get = (path: string): Promise<Response> =>
     fetch(`${service.url}${path}`, { headers: { Authorization: `Bearer ${service.key}` } });
 
@@ -104,6 +107,7 @@ describe('the event loop of worker and API', function () {
       ['list_files', {}],
       ['read_file', { file_id: 'none' }],
     ];
+    const limitMs = MAX_PIECE_MS * slowness();
     const pieces = new LoopPieces();
     pieces.during = during;
     pieces.start();
@@ -116,7 +120,10 @@ describe('the event loop of worker and API', function () {
     for (const { name, content } of answers.slice(calls.length, -1)) {
       expect(content, `${during}: ${name}`).to.not.match(/\[stopped|unavailable|error of the service/);
     }
-    return longest;
+    return { longest, limitMs };
+  };
+  const expectShort = ({ longest, limitMs }: Awaited<ReturnType<typeof measured>>): void => {
+    expect(longest[0]?.cpuMs ?? 0, JSON.stringify(longest)).to.be.at.most(limitMs);
   };
 
   before(async () => {
@@ -131,8 +138,7 @@ describe('the event loop of worker and API', function () {
   for (const [what, calls] of Object.entries(HOSTILE)) {
     it(`the event loop of worker and API goes on beside ${what}`, async function () {
       this.timeout(600_000);
-      const longest = await measured(await session(), what, calls);
-      expect(longest[0]?.cpuMs ?? 0, JSON.stringify(longest)).to.be.at.most(MAX_PIECE_MS);
+      expectShort(await measured(await session(), what, calls));
     });
   }
 
@@ -142,8 +148,7 @@ describe('the event loop of worker and API', function () {
       bash(perl('for (0..19000) { symlink("x" x 1000, "l$_") }')),
       bash(perl('for (0..60000) { open F, ">f$_" }')),
     ];
-    const longest = await measured(await session(), 'a tree over its limits', over);
-    expect(longest[0]?.cpuMs ?? 0, JSON.stringify(longest)).to.be.at.most(MAX_PIECE_MS);
+    expectShort(await measured(await session(), 'a tree over its limits', over));
   });
 
   it(`the event loop of worker and API goes on beside ${ATTACHMENTS} attachments`, async function () {
@@ -154,23 +159,20 @@ describe('the event loop of worker and API', function () {
     // As a hundred messages with twenty files each would leave them. A command asks for the newest 500.
     const storage = await openStorage(service.config);
     for (let n = 1; n <= ATTACHMENTS; n += 1)
-      await storage.put(`files/many/${n}`, Buffer.from('one'), { contentType: 'text/plain' });
+      await storage.put(`files/${file.id}/${n}`, Buffer.from('one'), { contentType: 'text/plain' });
     await service.db.query(
-      `INSERT INTO files SELECT (jsonb_populate_record(files, jsonb_build_object('id', 'file_' || n, 'filename', 'a' || n, 'storage_key', 'files/many/' || n))).*
+      `INSERT INTO files SELECT (jsonb_populate_record(files, jsonb_build_object('id', id || '_' || n, 'filename', 'a' || n, 'storage_key', 'files/' || id || '/' || n))).*
        FROM files, generate_series(1, $2::integer) AS n WHERE id = $1`,
       [file.id, ATTACHMENTS],
     );
     await service.db.query(
       `UPDATE events SET data = jsonb_set(data::jsonb, '{files}', (
-         SELECT jsonb_agg(jsonb_build_object('id', 'file_' || n, 'filename', 'a' || n, 'mime_type', 'text/plain', 'size_bytes', 3))
+         SELECT jsonb_agg(jsonb_build_object('id', $3::text || '_' || n, 'filename', 'a' || n, 'mime_type', 'text/plain', 'size_bytes', 3))
          FROM generate_series(1, $2::integer) AS n))::json
        WHERE session_id = $1 AND type = 'user.message'`,
-      [id, ATTACHMENTS],
+      [id, ATTACHMENTS, file.id],
     );
-    const longest = await measured(id, 'attachments', [
-      bash('ls /mnt/session/uploads | wc -l'),
-      bash('cat /mnt/session/uploads/*'),
-    ]);
-    expect(longest[0]?.cpuMs ?? 0, JSON.stringify(longest)).to.be.at.most(MAX_PIECE_MS);
+    const calls = [bash('ls /mnt/session/uploads | wc -l'), bash('cat /mnt/session/uploads/*')];
+    expectShort(await measured(id, 'attachments', calls));
   });
 });
