@@ -144,7 +144,8 @@ function readOpenTurns(db: Database): Promise<Part<'turns_queued' | 'turns_runni
         SELECT o.project_id, count(*) FILTER (WHERE state = 'queued')::integer AS turns_queued,
           count(*) FILTER (WHERE state = 'running')::integer AS turns_running,
           count(waiting.turn_id)::integer AS turns_waiting
-        FROM open_turns o JOIN turns ON id = o.turn_id LEFT JOIN waiting ON waiting.turn_id = id
+        FROM open_turns o CROSS JOIN LATERAL (SELECT id, state FROM turns WHERE id = o.turn_id LIMIT 1) AS turns
+          LEFT JOIN waiting ON waiting.turn_id = id
         GROUP BY o.project_id`,
   );
 }

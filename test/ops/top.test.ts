@@ -41,6 +41,8 @@ describe('npm run top', () => {
     await other('POST', `/v1/sessions/${asking.id}/messages`, { content: 'Go' });
     await requiredActions({ api: other }, asking.id);
 
+    // The windows of the rate limit begin with their first request, and may have ended on a busy machine.
+    await service.db.query('UPDATE rate_limits SET expire = extract(epoch FROM clock_timestamp()) * 1000 + 60_000');
     const { projects, is_cut } = await loadOf();
     stream.close();
     expect(is_cut).to.equal(false);
