@@ -17,6 +17,7 @@ async function bundle(name: string, workflowInterceptorModules: string[]): Promi
   const { code } = await bundleWorkflowCode({
     workflowsPath: fileURLToPath(new URL('../workflows/index.js', import.meta.url)),
     workflowInterceptorModules,
+    preloadModules: [fileURLToPath(new URL('../workflows/no-stacks.js', import.meta.url))],
     logger: {
       log() {},
       trace() {},
