@@ -23,9 +23,10 @@ const SERVICE_LIMITS = {
 
 /**
  * Every statement has its index. But a connection keeps a plan that it made when the tables were new and empty: it would read
- * whole tables until Postgres has analyzed them.
+ * whole tables until Postgres has analyzed them. A statement keeps its first plan, whatever its values: none of them has values
+ * for which another index is better, and planning costs more than the work of most.
  */
-const SERVICE_PLANS = { enable_seqscan: 'off' };
+const SERVICE_PLANS = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' };
 
 /** A migration may run for long, but must not wait long for a lock: every other statement would queue behind it. */
 const MIGRATION_LIMITS = { statement_timeout: 0, lock_timeout: 2_000 };
@@ -37,6 +38,9 @@ const MIGRATION_LIMITS = { statement_timeout: 0, lock_timeout: 2_000 };
 const BACKGROUND_POOL_SIZE = 3;
 
 const CONNECT_TIMEOUT_MS = 5000;
+
+/** A new connection plans each statement anew. One that nobody uses for so long is closed. */
+const IDLE_CONNECTION_MS = 600_000;
 
 /** Opens the pool for background work. `role`: api or worker. */
 export function openBackgroundPool(databaseUrl: string, role: string): Promise<DataSource> {
@@ -68,6 +72,7 @@ export async function openDataSource(
       Client: PreparedClient,
       // A transaction sends the statements that it need not wait for at once (src/db/transaction).
       pipeline: true,
+      idleTimeoutMillis: IDLE_CONNECTION_MS,
       types: typeParsers,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
