@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const script = (/** @type {string} */ name) => ['node', '--import', 'tsx', `test/hand/${name}.ts`];
-const tests = (/** @type {string} */ name) => ['mocha', '--no-parallel', `test/hand/${name}.ts`];
+const script = (/** @type {string} */ name) => ['node', '--import', 'tsx', `bench/hand/${name}.ts`];
+const tests = (/** @type {string} */ name) => ['mocha', '--no-parallel', `bench/hand/${name}.ts`];
 const python = (/** @type {string} */ name) => ['node', 'test/support/with-python.mjs', name];
 const browser = (/** @type {string[]} */ ...files) => ['node', 'test/support/browser/run.mjs', ...files];
 const CONSOLE = [
@@ -30,7 +30,7 @@ const CHECKS = {
   console: [browser('--no-parallel', ...CONSOLE), 'drives the built console; needs Chromium'],
   chat: [browser('--no-parallel', 'test/examples/chat.long.test.ts'), 'drives examples/chat; needs Chromium'],
   'console-frames': [
-    browser('--no-parallel', 'test/hand/console-frames.ts'),
+    browser('--no-parallel', 'bench/hand/console-frames.ts'),
     'frames of the console with 10,000 sessions and a long turn; needs Chromium',
   ],
   'docs-page': [browser('test/docs-page.test.ts'), 'drives the page /docs; needs Chromium'],

@@ -133,7 +133,7 @@ func TestManifests(t *testing.T) {
 		// The server's own certificate with its authority: the one of ClientConfig is for connections from within.
 		certificate := server.ServerOpts.SecureServing.ServerCert
 		ca := filepath.Join(certificate.CertDirectory, certificate.PairName+".crt")
-		command := exec.Command("npx", "mocha", "--no-parallel", "test/hand/agent-sandbox.ts")
+		command := exec.Command("npx", "mocha", "--no-parallel", "bench/hand/agent-sandbox.ts")
 		command.Dir = "../../.."
 		command.Env = append(os.Environ(), "CLUSTER_URL="+server.ClientConfig.Host, "CLUSTER_CA="+ca, "NODE_EXTRA_CA_CERTS="+ca,
 			"WORKER_TOKEN="+token.Status.Token, "CONTROLLER_TOKEN="+server.ClientConfig.BearerToken)

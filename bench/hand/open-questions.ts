@@ -7,9 +7,9 @@
  */
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startFaultSystem } from '../support/fault-system.js';
-import type { TestToolCall } from '../support/mcp-server.js';
-import { steps, toolUse } from '../support/scripted-model.js';
+import { startFaultSystem } from '../../test/support/fault-system.js';
+import type { TestToolCall } from '../../test/support/mcp-server.js';
+import { steps, toolUse } from '../../test/support/scripted-model.js';
 
 const { values } = parseArgs({
   options: {

@@ -1,7 +1,7 @@
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { createSchedule, newSchedule, runsOf } from '../support/schedules.js';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
-import { webhookCalls } from '../support/webhooks.js';
+import { startTurnService, type TurnService } from '../../test/support/turns.js';
+import { createSchedule, newSchedule, runsOf } from '../../test/support/schedules.js';
+import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.js';
+import { webhookCalls } from '../../test/support/webhooks.js';
 
 const SCHEDULES = 100;
 const BEFORE_MS = 60_000;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { DESKTOP, useConsole } from '../console/use-console.js';
-import { insertSessions } from '../support/factories.js';
-import { Gate, message, steps, text, toolUse, wait } from '../support/scripted-model.js';
+import { DESKTOP, useConsole } from '../../test/console/use-console.js';
+import { insertSessions } from '../../test/support/factories.js';
+import { Gate, message, steps, text, toolUse, wait } from '../../test/support/scripted-model.js';
 
 const SESSIONS = 10_000;
 const STEPS = 60;

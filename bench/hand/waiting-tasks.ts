@@ -9,10 +9,10 @@ import { createServer } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { eventually } from '../support/eventually.js';
-import { startFaultSystem } from '../support/fault-system.js';
-import { listen } from '../support/listen.js';
-import { toolUse } from '../support/scripted-model.js';
+import { eventually } from '../../test/support/eventually.js';
+import { startFaultSystem } from '../../test/support/fault-system.js';
+import { listen } from '../../test/support/listen.js';
+import { toolUse } from '../../test/support/scripted-model.js';
 
 const { values } = parseArgs({
   options: {

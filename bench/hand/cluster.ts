@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '../../src/platform/free-port.js';
 import { AgentSessionClient, type RunResult } from '../../client/src/index.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
-import { startOtlpReceiver, type OtlpReceiver } from '../support/otlp-receiver.js';
-import { startRoundRobin, type RoundRobin } from '../support/round-robin.js';
-import { steps, text, toolUse } from '../support/scripted-model.js';
+import { startFaultSystem, type FaultSystem } from '../../test/support/fault-system.js';
+import { startOtlpReceiver, type OtlpReceiver } from '../../test/support/otlp-receiver.js';
+import { startRoundRobin, type RoundRobin } from '../../test/support/round-robin.js';
+import { steps, text, toolUse } from '../../test/support/scripted-model.js';
 
-const DOCTOR = fileURLToPath(new URL('../../dist/src/doctor/doctor-cli.js', import.meta.url));
+const DOCTOR = fileURLToPath(new URL('../../dist/ops/doctor.js', import.meta.url));
 const TURNS = 24;
 const AT_ONCE = 6;
 

@@ -7,12 +7,12 @@
  */
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prepareLoad, type Load } from '../support/fault-load.js';
-import { startFaultSystem } from '../support/fault-system.js';
-import { measureHeldTakeover } from '../support/held-takeover.js';
-import { startPostgres } from '../support/postgres.js';
-import { startTemporalServer } from '../support/temporal.js';
-import { RECOMMENDED, startTemporalCluster } from '../support/temporal-cluster.js';
+import { prepareLoad, type Load } from '../../test/support/fault-load.js';
+import { startFaultSystem } from '../../test/support/fault-system.js';
+import { measureHeldTakeover } from '../../test/support/held-takeover.js';
+import { startPostgres } from '../../test/support/postgres.js';
+import { startTemporalServer } from '../../test/support/temporal.js';
+import { RECOMMENDED, startTemporalCluster } from '../../test/support/temporal-cluster.js';
 
 const { values } = parseArgs({
   options: {

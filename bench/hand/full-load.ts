@@ -10,10 +10,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type Turn } from '../support/fault-system.js';
-import type { LeaseReport, MetricsReport } from '../support/lease-sampler.js';
-import { steps, text, toolUse } from '../support/scripted-model.js';
+import { eventually } from '../../test/support/eventually.js';
+import { startFaultSystem, type Turn } from '../../test/support/fault-system.js';
+import type { LeaseReport, MetricsReport } from '../../test/support/lease-sampler.js';
+import { steps, text, toolUse } from '../../test/support/scripted-model.js';
 
 const { values } = parseArgs({
   options: {

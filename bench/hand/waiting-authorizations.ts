@@ -8,10 +8,10 @@
 import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { shown, timed } from '../../bench/measure.js';
-import { eventually } from '../support/eventually.js';
-import { startFaultSystem } from '../support/fault-system.js';
-import { tokenGateway } from '../support/mcp-server.js';
-import { steps, toolUse } from '../support/scripted-model.js';
+import { eventually } from '../../test/support/eventually.js';
+import { startFaultSystem } from '../../test/support/fault-system.js';
+import { tokenGateway } from '../../test/support/mcp-server.js';
+import { steps, toolUse } from '../../test/support/scripted-model.js';
 
 const { values } = parseArgs({
   options: {

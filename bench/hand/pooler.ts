@@ -6,8 +6,8 @@ import { freePort } from '../../src/platform/free-port.js';
 import pg from 'pg';
 import { EmbeddedServer } from '../../dev/server-process.js';
 import { serverUser } from '../../dev/postgres-user.js';
-import { prepareLoad } from '../support/fault-load.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { prepareLoad } from '../../test/support/fault-load.js';
+import { startFaultSystem, type FaultSystem } from '../../test/support/fault-system.js';
 
 const TURNS = 40;
 

@@ -1,6 +1,6 @@
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
-import { insertBacklog, webhookCalls } from '../support/webhooks.js';
+import { startTurnService, type TurnService } from '../../test/support/turns.js';
+import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.js';
+import { insertBacklog, webhookCalls } from '../../test/support/webhooks.js';
 
 const BACKLOG = Number(process.env.BACKLOG ?? 1_000_000);
 const SAMPLES = 20;

@@ -4,11 +4,11 @@ import { expect } from 'chai';
 import type { ClusterAccess } from '../../activities/sandbox/kubernetes/cluster-api.js';
 import { EMPTY_MANIFEST } from '../../src/workspaces/manifest.js';
 import { SandboxFailedError } from '../../src/workspaces/sandbox.js';
-import { describeProvider } from '../activities/sandbox/provider-table.js';
-import { NAMESPACE, newProviderAt } from '../support/agent-sandbox.js';
-import { eventually } from '../support/eventually.js';
-import { requireSandbox, TestWorkspace } from '../support/sandbox.js';
-import { use } from '../support/use.js';
+import { describeProvider } from '../../test/activities/sandbox/provider-table.js';
+import { NAMESPACE, newProviderAt } from '../../test/support/agent-sandbox.js';
+import { eventually } from '../../test/support/eventually.js';
+import { requireSandbox, TestWorkspace } from '../../test/support/sandbox.js';
+import { use } from '../../test/support/use.js';
 
 const { CLUSTER_URL: url = '', CLUSTER_CA: caFile = '', WORKER_TOKEN = '', CONTROLLER_TOKEN = '' } = process.env;
 const accessWith = (token: string): ClusterAccess => ({
