@@ -169,8 +169,8 @@ const { lease } = await readSamples();
 const [recorded] = await db.query<[Record<string, number>]>(
   `SELECT (SELECT count(*)::integer FROM turns) AS turns,
      (SELECT count(*)::integer FROM turns WHERE state <> 'completed') AS not_completed,
-     (SELECT count(*)::integer FROM model_attempts) AS model_calls,
-     (SELECT (count(*) - count(DISTINCT (turn_id, position)))::integer FROM model_attempts) AS second_attempts,
+     (SELECT count(*)::integer FROM model_calls) AS model_calls,
+     (SELECT (count(*) - count(DISTINCT (turn_id, position)))::integer FROM model_calls) AS second_attempts,
      (SELECT count(*)::integer FROM tool_calls) AS tool_calls,
      (SELECT count(*)::integer FROM files) AS files`,
 );

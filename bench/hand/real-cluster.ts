@@ -75,9 +75,9 @@ const takeovers = () =>
        round(max(extract(epoch FROM again.started_at - kill.at)), 1)::float AS last_s
      FROM unnest($1::integer[], $2::timestamptz[]) WITH ORDINALITY AS kill(worker, at, number)
      LEFT JOIN LATERAL (
-       SELECT (SELECT min(later.started_at) FROM model_attempts later
+       SELECT (SELECT min(later.started_at) FROM model_calls later
                WHERE later.turn_id = cut.turn_id AND later.step = cut.step AND later.started_at > cut.started_at) AS started_at
-       FROM model_attempts cut
+       FROM model_calls cut
        WHERE cut.ended_at IS NULL AND cut.started_at BETWEEN kill.at - interval '10 s' AND kill.at) AS again ON true
      GROUP BY number, worker, kill.at ORDER BY number`,
     [kills.map(({ worker }) => worker), kills.map(({ at }) => at)],

@@ -61,7 +61,7 @@ function keepFlushing(db: Database): { took: number[]; stop: () => Promise<void>
   let isStopped = false;
   const flush = (): Promise<unknown> =>
     db.query(
-      `INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs)
+      `INSERT INTO deltas (turn_id, position, call, last, message_id, runs)
        SELECT 'turn_live' || n, 1, 1, 1, 'msg_1', '[]' FROM generate_series(1, 100) AS n`,
     );
   const loop = (async () => {

@@ -80,7 +80,7 @@ async function fill(client: pg.Client, projectId: string, from: number, to: numb
      SELECT 'evt_' || md5(n || type), ${session}, ${turn}, n % ${TURNS_PER_SESSION} + 1, place, type,
        json_build_object('content', '${WORDS}', 'files', '[]'::json, 'skills', '[]'::json), ${at}
      FROM ${series}, unnest(ARRAY['user.message', 'agent.message', 'turn.completed']) WITH ORDINALITY AS e(type, place)`,
-    `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token, model_id)
+    `INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, task_token, model_id)
      SELECT ${turn}, 1, 1, 1, 'msg_' || n, 'worker', repeat('x', 180)::bytea, 'a-model' FROM ${series}`,
     `INSERT INTO model_steps (turn_id, step, message_id, model_id, content, stop_reason)
      SELECT ${turn}, 1, 'msg_' || n, 'a-model', json_build_array('${WORDS}'), 'end_turn' FROM ${series}`,

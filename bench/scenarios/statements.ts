@@ -136,8 +136,8 @@ async function fillBeside(client: pg.Client, projectId: string): Promise<void> {
      SELECT id, project_id, 3, '{workspaces/shared/manifest,workspaces/shared/pack}', '/workspace', 2048, 4, created_at
      FROM sessions`,
     `INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens, output_tokens,
-       cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_summed)
-     SELECT id, 'm', project_id, session_id, ended_at, '{}', 1, 100, 10, 0, 0, 0.001, 'USD', false, true FROM turns`,
+       cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first, is_summed)
+     SELECT id, 'm', project_id, session_id, ended_at, '{}', 1, 100, 10, 0, 0, 0.001, 'USD', false, true, true FROM turns`,
     `INSERT INTO webhook_deliveries (id, webhook_id, project_id, event_type, event_id, session_id, turn_id, state, attempt_count,
        wake_at, created_at)
      SELECT 'dlv_' || id, 'whk_old', project_id, 'turn.completed', 'evt_' || id, session_id, id, 'delivered', 1, now(), now()

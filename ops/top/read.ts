@@ -129,7 +129,7 @@ function readWork(
             SELECT count(*) AS model_calls, sum((usage->>'output_tokens')::bigint) AS output_tokens,
               sum((usage->>'input_tokens')::bigint + (usage->>'cache_read_input_tokens')::bigint
                 + (usage->>'cache_creation_input_tokens')::bigint) AS input_tokens
-            FROM model_attempts a WHERE a.turn_id = turns.id AND a.started_at >= ${from}::timestamptz) AS models
+            FROM model_calls a WHERE a.turn_id = turns.id AND a.started_at >= ${from}::timestamptz) AS models
           CROSS JOIN LATERAL (
             SELECT count(*) AS tool_calls FROM tool_calls c
             WHERE c.turn_id = turns.id AND c.started_at >= ${from}::timestamptz) AS tools

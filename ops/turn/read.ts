@@ -115,8 +115,8 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
     db,
     sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, s.model_id, t.number, t.state, t.position,
           t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls,
-          (SELECT sum((usage->>'input_tokens')::bigint) FROM model_attempts WHERE turn_id = t.id) AS input_tokens,
-          (SELECT sum((usage->>'output_tokens')::bigint) FROM model_attempts WHERE turn_id = t.id) AS output_tokens,
+          (SELECT sum((usage->>'input_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS input_tokens,
+          (SELECT sum((usage->>'output_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS output_tokens,
           o.namespace, o.checked_at
         FROM turns t JOIN sessions s ON s.id = t.session_id JOIN projects p ON p.id = t.project_id
           LEFT JOIN open_turns o ON o.turn_id = t.id
@@ -143,8 +143,8 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   );
   const modelCalls = await runSql<ModelCallRow>(
     db,
-    sql`SELECT step, message_id, worker_id, started_at, ended_at, error FROM model_attempts
-        WHERE turn_id = ${id} ORDER BY position, attempt`,
+    sql`SELECT step, message_id, worker_id, started_at, ended_at, error FROM model_calls
+        WHERE turn_id = ${id} ORDER BY position, call`,
   );
   const calls = await runSql<Omit<ToolCallRow, 'input'> & { input: string }>(
     db,
@@ -180,7 +180,7 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   const workers = await runSql<WorkerRow>(
     db,
     sql`SELECT id, until, is_draining, dead_at FROM workers WHERE id IN (
-          SELECT worker_id FROM model_attempts WHERE turn_id = ${id} AND ended_at IS NULL
+          SELECT worker_id FROM model_calls WHERE turn_id = ${id} AND ended_at IS NULL
           UNION SELECT worker_id FROM tool_calls WHERE turn_id = ${id} AND state = 'started')`,
   );
   const toolCalls = calls.map((call): ToolCallRow => ({ ...call, input: parseExact(call.input) as Json }));

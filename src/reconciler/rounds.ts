@@ -10,8 +10,7 @@ import { reconcileAll, reconcileStale } from './stale-turns.js';
 import { deleteDeadTokenStreams } from '../stream/token-streams.js';
 import { createPartitions, dropOldPartitions } from '../stream/delta-partitions.js';
 import { STOP_AFTER_CANCEL_MS } from '../stream/deltas.js';
-import { foldOldPreviews } from '../sessions/fold-previews.js';
-import { addRowBytes, countOldSessions } from '../sessions/row-bytes.js';
+import { addRowBytes } from '../sessions/row-bytes.js';
 import { signalAnswers } from '../turns/signal-answers.js';
 import { endAuthorizedWaits } from '../answers/authorization-wait.js';
 
@@ -66,10 +65,7 @@ export function startReconciler(
       await dropOldPartitions(deps.db);
       await deleteDeadTokenStreams(deps.db);
     }),
-    each(INTERVALS_MS.sessions, async () => {
-      const hasMore = [await addRowBytes(deps.db), await countOldSessions(deps.db), await foldOldPreviews(deps.db)];
-      return hasMore.includes(true) ? 0 : null;
-    }),
+    each(INTERVALS_MS.sessions, async () => ((await addRowBytes(deps.db)) ? 0 : null)),
     each(INTERVALS_MS.takeOver, () => takeOver(deps, leader)),
   ];
   return async () => {

@@ -8,7 +8,7 @@ import { validationError } from '../platform/errors.js';
 
 /** What the model calls of the session of an open turn `turns` have cost by now, in its currency. */
 export const SPENT = `(turns.cost_before + (
-  SELECT coalesce(sum(a.cost), 0) FROM model_attempts a WHERE a.turn_id = turns.id AND a.currency = turns.currency))`;
+  SELECT coalesce(sum(a.cost), 0) FROM model_calls a WHERE a.turn_id = turns.id AND a.currency = turns.currency))`;
 
 const onReached = {
   $id: 'OnBudgetReached',

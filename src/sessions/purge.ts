@@ -8,7 +8,7 @@ import { notifyDeletedSessions } from './deleted-sessions.js';
 
 const ROWS_OF_TURNS = [
   'turn_servers',
-  'model_attempts',
+  'model_calls',
   'model_steps',
   'tool_calls',
   'required_actions',

@@ -51,9 +51,9 @@ export const CONTINUABLE = `CASE t.state WHEN 'cancelled' THEN true
   WHEN 'completed' THEN t.end_reason = 'budget_reached' END`;
 /** A model call under way counts when it ends, when another one begins, or when the turn waits. */
 const COUNTED_CALLS = `(
-  SELECT coalesce(sum(a.cost), 0) FROM model_attempts a
+  SELECT coalesce(sum(a.cost), 0) FROM model_calls a
   WHERE a.turn_id = t.id AND a.currency = t.currency AND (a.ended_at IS NOT NULL
-    OR EXISTS (SELECT FROM model_attempts b WHERE b.turn_id = a.turn_id AND (b.position, b.attempt) > (a.position, a.attempt))
+    OR EXISTS (SELECT FROM model_calls b WHERE b.turn_id = a.turn_id AND (b.position, b.call) > (a.position, a.call))
     OR ${waitsForAnswer('t.id')}))`;
 /** What a session `r` cost: the turns before its latest one `t`, and that one. */
 const COST_SUM = `coalesce(t.cost_before + CASE WHEN t.ended_at IS NOT NULL THEN t.cost ELSE ${COUNTED_CALLS} END, 0)`;

@@ -89,7 +89,7 @@ export async function loadConversation(
         known AS (
           SELECT k.id, k.number, ${last?.steps.at(-1)?.step ?? 0}::integer AS last_step FROM current JOIN turns k ON k.session_id = current."sessionId" AND k.number <= current.number
           WHERE k.id = ${last?.id ?? null}::text AND ${known?.messageId ?? null}::text = (
-            SELECT message_id FROM model_attempts a WHERE a.turn_id = k.id ORDER BY a.position DESC, a.attempt DESC LIMIT 1))
+            SELECT message_id FROM model_calls a WHERE a.turn_id = k.id ORDER BY a.position DESC, a.call DESC LIMIT 1))
         SELECT past.id, past.number, past.state, message.data->>'content' AS content,
           coalesce(message.data->'files', '[]') AS files, past.queued_at AS "queuedAt",
           (SELECT number FROM turns WHERE turns.id = past.continues_turn_id) AS continues,

@@ -6,7 +6,7 @@ import type { ModelFailure } from './model-call.js';
 export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFailure | null> {
   const [row] = await runSql<{ error: ModelFailure | null }>(
     db,
-    sql`SELECT error FROM model_attempts WHERE turn_id = ${turnId} ORDER BY started_at DESC LIMIT 1`,
+    sql`SELECT error FROM model_calls WHERE turn_id = ${turnId} ORDER BY started_at DESC LIMIT 1`,
   );
   return row?.error ?? null;
 }

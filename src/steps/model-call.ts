@@ -67,12 +67,8 @@ export const NO_USAGE: CallUsage = {
   cache_creation_input_tokens: 0,
 };
 
-/**
- * The number of a call is in the column `attempt`, here and in `deltas`. Builds before wrote there the number of the call since the
- * event `position`: in both, the calls after an event have growing numbers, also if processes of both builds make them.
- */
 const INSERT_CALL = `
-  INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token, started_at, model_id, cost,
+  INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, task_token, started_at, model_id, cost,
     currency)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
 
@@ -137,11 +133,11 @@ const PROGRESS = `
   SELECT EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2) AS "hasStep",
     ($2::integer = 1 OR EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2 - 1))
       AND NOT EXISTS (SELECT FROM tool_calls WHERE turn_id = $1 AND step = $2 - 1 AND state <> 'done') AS follows,
-    NOT EXISTS (SELECT FROM model_attempts WHERE turn_id = $1 AND position = $3) AS "isFirstSinceEvent",
+    NOT EXISTS (SELECT FROM model_calls WHERE turn_id = $1 AND position = $3) AS "isFirstSinceEvent",
     failed.count::integer AS failures,
     coalesce(extract(epoch FROM $6::timestamptz - failed.since) * 1000, 0)::double precision AS "failingForMs"
   FROM (
-    SELECT count(*) AS count, min(ended_at) AS since FROM model_attempts
+    SELECT count(*) AS count, min(ended_at) AS since FROM model_calls
     WHERE turn_id = $1 AND step = $2 AND (error->>'retryable')::boolean AND position >= coalesce((
       SELECT position FROM events WHERE session_id = $4 AND turn_number = $5 AND type <> 'user.message'
       ORDER BY position DESC LIMIT 1), 0)) AS failed`;
@@ -158,11 +154,11 @@ export function isLatestCall({ position, call }: Pick<ModelCall, 'position' | 'c
 }
 
 const RECORD_CALL_USAGE = `
-  UPDATE model_attempts SET usage = $4, cost = $5, first_token_ms = $6
-  WHERE turn_id = $1 AND position = $2 AND attempt = $3 AND usage IS NULL`;
+  UPDATE model_calls SET usage = $4, cost = $5, first_token_ms = $6
+  WHERE turn_id = $1 AND position = $2 AND call = $3 AND usage IS NULL`;
 const END_CALL = `
-  UPDATE model_attempts SET usage = $4, cost = $5, first_token_ms = coalesce($6, first_token_ms), ended_at = $7, error = $8
-  WHERE turn_id = $1 AND position = $2 AND attempt = $3`;
+  UPDATE model_calls SET usage = $4, cost = $5, first_token_ms = coalesce($6, first_token_ms), ended_at = $7, error = $8
+  WHERE turn_id = $1 AND position = $2 AND call = $3`;
 
 /** Records the usage of a call when it starts, and its first token, so that they count even if the process dies. */
 export async function recordUsage(

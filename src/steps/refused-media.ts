@@ -34,7 +34,7 @@ export async function loadMediaRefusals(
     db,
     sql`SELECT coalesce(json_agg(error->'refusedMedia'), '[]') AS refusals,
           (count(*) FILTER (WHERE turn_id = ${id}))::integer AS "ofTurn"
-        FROM turns JOIN model_attempts a ON a.turn_id = turns.id
+        FROM turns JOIN model_calls a ON a.turn_id = turns.id
         WHERE turns.session_id = ${sessionId} AND a.model_id = ${modelId}
           AND error IS NOT NULL AND error->'refusedMedia' IS NOT NULL`,
   );

@@ -247,8 +247,7 @@ export class DeltaStore {
 
 /**
  * Only this statement commits asynchronously: if Postgres crashes, the most recent deltas may be lost, but never an
- * event. The turn's row is read without a lock: readers are already past deltas that a flush stores too late. The column `attempt` has
- * the number of the call in its turn, as in `model_attempts` (src/steps/model-call.ts).
+ * event. The turn's row is read without a lock: readers are already past deltas that a flush stores too late.
  */
 const INSERT_ACCEPTED = `
   WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
@@ -259,7 +258,7 @@ const INSERT_ACCEPTED = `
       AS d(turn_id, position, call, last, message_id, runs)
     JOIN turns ON id = turn_id AND state = 'running' AND turns.position = d.position AND model_calls = call),
   stored AS (
-    INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs)
+    INSERT INTO deltas (turn_id, position, call, last, message_id, runs)
     SELECT turn_id, position, call, last, message_id, runs FROM accepted, setting)
   SELECT turn_id, call, must_stop FROM accepted`;
 
@@ -268,7 +267,7 @@ function keyOf({ turnId, call }: Pick<DeltaSource, 'turnId' | 'call'>): string {
 }
 
 const INSERT = `
-  INSERT INTO deltas (turn_id, position, attempt, last, message_id, runs) VALUES ($1, $2, $3, $4, $5, $6)`;
+  INSERT INTO deltas (turn_id, position, call, last, message_id, runs) VALUES ($1, $2, $3, $4, $5, $6)`;
 
 /** Stores deltas in the transaction of the events after them: who sees the events sees the deltas. Run it in `withPartitions`. */
 export function insertDeltas(tx: Tx, source: DeltaSource, { last, runs }: UnstoredDeltas): void {

@@ -96,9 +96,9 @@ export function batchOf(place: Omit<DeltaBatch, 'first' | 'runs'>, last: number,
  */
 export async function cutOffMessage(db: Db, turnId: string, position: number): Promise<NewEvent[]> {
   const rows: { call: number; last: number; message_id: string; runs: string }[] = await db.query(
-    `SELECT attempt AS call, last, message_id, runs FROM deltas
+    `SELECT call, last, message_id, runs FROM deltas
      WHERE turn_id = $1 AND position = $2
-       AND attempt = (SELECT max(attempt) FROM model_attempts WHERE turn_id = $1 AND position = $2)
+       AND call = (SELECT max(call) FROM model_calls WHERE turn_id = $1 AND position = $2)
      ORDER BY last`,
     [turnId, position],
   );
@@ -128,7 +128,7 @@ export async function countPendingCharacters(
           AND turn_number <= CASE WHEN $5 THEN turns.number + ${MAX_COUNTED_TURNS} ELSE turns.number END
         WHERE turns.id = $1)
        + (SELECT coalesce(sum(length(runs)), 0) FROM deltas
-          WHERE turn_id = $1 AND (position, attempt, last) > ($2, $3, $4)) AS characters`,
+          WHERE turn_id = $1 AND (position, call, last) > ($2, $3, $4)) AS characters`,
     [turnId, stored, call, number, isOfSession],
   );
   return row!.characters;

@@ -133,15 +133,13 @@ function formatStored(turn: Pick<TurnFields, 'id' | 'sessionId' | 'position'>, l
   return format(turn.id, turn.sessionId, [turn.position]);
 }
 
-/** The seventh part stands in the first notification of a call alone: a build before does not know it, and reads the tables. */
 function formatBatch(
   sessionId: string,
   { turnId, position, call, first, messageId, runs }: DeltaBatch,
   sentAt: number,
   isFirstSinceEvent: boolean,
 ): string {
-  const parts = [position, call, first, messageId, runs, sentAt];
-  return format(turnId, sessionId, isFirstSinceEvent && first === 1 ? [...parts, isFirstSinceEvent] : parts);
+  return format(turnId, sessionId, [position, call, first, messageId, runs, sentAt, isFirstSinceEvent]);
 }
 
 function format(turnId: string, sessionId: string, parts: unknown[]): string {
@@ -166,15 +164,15 @@ export function parseNotification(payload: string): TurnNotification | null {
     const live = after && events && { after, events: rowsOf(turnId, position, events) };
     return { kind: 'stored', turnId, position, live: live ?? null };
   }
-  if (parts.length !== 6 && parts.length !== 7) return null;
-  const [position, call, first, messageId, runs, sentAt, isFirstSinceEvent = false] = parts as [
+  if (parts.length !== 7) return null;
+  const [position, call, first, messageId, runs, sentAt, isFirstSinceEvent] = parts as [
     number,
     number,
     number,
     string,
     DeltaRun[],
     number,
-    boolean?,
+    boolean,
   ];
   return { kind: 'deltas', turnId, position, call, first, messageId, runs, sentAt, isFirstSinceEvent };
 }

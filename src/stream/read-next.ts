@@ -34,7 +34,7 @@ export interface NextFrames {
  * The turn that follows a place, and its next frames, in order. One statement means one snapshot: deltas are committed before the
  * stored events that follow them, so a reader that sees the event also sees its deltas. $3 to $6: the turn of the place, empty or
  * null as in `StreamPlace`, and the position in it; $7: whether the stream shows the session, not one turn; $8: whether the
- * place is live; $9: whether to read frames. The column `attempt` of deltas has the number of their call (src/steps/model-call.ts).
+ * place is live; $9: whether to read frames.
  */
 const READ_NEXT = `
   WITH session AS MATERIALIZED (
@@ -71,12 +71,12 @@ const READ_NEXT = `
              AND position > (SELECT stored FROM place)
            ORDER BY position LIMIT ${MAX_ROWS})
           UNION ALL
-          (SELECT position, attempt AS call, last, NULL, NULL, NULL, message_id, runs
+          (SELECT position, call, last, NULL, NULL, NULL, message_id, runs
            FROM deltas
            WHERE turn_id = (SELECT turn_id FROM place WHERE $9::boolean AND is_live)
-             AND (position, attempt, last)
+             AND (position, call, last)
                > ((SELECT stored FROM place), (SELECT call_before FROM place), (SELECT delta FROM place))
-           ORDER BY position, attempt, last LIMIT ${MAX_ROWS})
+           ORDER BY position, call, last LIMIT ${MAX_ROWS})
           ORDER BY 1, 2, 3 LIMIT ${MAX_ROWS}) AS rows) AS measured
       WINDOW place AS (ORDER BY position, call, last ROWS UNBOUNDED PRECEDING)) AS counted
     WHERE bytes_before < ${MAX_BATCH_BYTES}) AS frames ON true
@@ -226,11 +226,11 @@ export async function findBehind(db: Db, places: StreamPlace[], withDeltas: bool
        LEFT JOIN sessions ON sessions.id = place.session_id AND deleted_at IS NULL
        LEFT JOIN turns ON turns.id = place.turn_id
        LEFT JOIN LATERAL (
-         SELECT attempt, last FROM deltas
+         SELECT call, last FROM deltas
          WHERE with_deltas AND deltas.turn_id = turns.id AND deltas.position = turns.position
-         ORDER BY attempt DESC, last DESC LIMIT 1) AS latest ON true
+         ORDER BY call DESC, last DESC LIMIT 1) AS latest ON true
      WHERE sessions.id IS NULL OR coalesce(last_turn_id, '') <> place.turn_id
-       OR (turns.position, coalesce(latest.attempt, 0), coalesce(latest.last, 0))
+       OR (turns.position, coalesce(latest.call, 0), coalesce(latest.last, 0))
          > (place.position, place.call, place.delta)`,
     [
       places.map(({ sessionId }) => sessionId),

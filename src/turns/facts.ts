@@ -47,8 +47,8 @@ export interface TurnFacts {
 const READ_FACTS = `
   SELECT turn.id, coalesce((
       SELECT json_agg(json_build_object('from', (extract(epoch FROM started_at) * 1000000)::bigint, 'to', (extract(epoch FROM ended_at) * 1000000)::bigint, 'modelId', model_id,
-        'usage', usage, 'cost', cost::text, 'currency', currency) ORDER BY started_at, position, attempt)
-      FROM model_attempts WHERE turn_id = turn.id), '[]') AS "modelCalls",
+        'usage', usage, 'cost', cost::text, 'currency', currency) ORDER BY started_at, position, call)
+      FROM model_calls WHERE turn_id = turn.id), '[]') AS "modelCalls",
     coalesce((
       SELECT json_agg(json_build_object('step', step, 'index', index, 'from', (extract(epoch FROM c.started_at) * 1000000)::bigint,
         'to', (extract(epoch FROM c.ended_at) * 1000000)::bigint, 'taskFrom', (extract(epoch FROM m.created_at) * 1000000)::bigint))

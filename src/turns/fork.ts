@@ -184,15 +184,15 @@ const ROWS_OF_TURNS = [
     bytes: 'coalesce(pg_column_size(r.offered_tools), 0)',
   },
   {
-    table: 'model_attempts',
+    table: 'model_calls',
     columns:
-      'step, position, attempt, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error, first_token_ms',
+      'step, position, call, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error, first_token_ms',
     place: 'r.step',
     bytes: '0',
   },
   {
     table: 'model_steps',
-    columns: 'step, message_id, model_id, content, stop_reason, created_at',
+    columns: 'step, message_id, model_id, content, stop_reason',
     place: 'r.step',
     bytes: 'pg_column_size(r.content)',
   },
@@ -235,12 +235,11 @@ async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]):
       tx,
       sql`INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
             fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
-            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency,
-            is_summed_up, copied_from)
+            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency, copied_from)
           SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, s.model_id),
             t.thinking_enabled, t.fallback_model_id, copied.continued, message_number, from_queue,
             end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
-            connect_ms, first_token_at, model_calls, fork.currency, is_summed_up, coalesce(copied_from, t.id)
+            connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id)
           FROM unnest(${some.map(({ id }) => id)}::text[], ${ids.map(({ id }) => id)}::text[],
               ${ids.map(({ continues }) => continues)}::text[]) AS copied (old, new, continued)
             JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id JOIN sessions fork ON fork.id = ${to}`,

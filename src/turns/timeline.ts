@@ -61,7 +61,7 @@ const PARTS = rawSql(`
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM turn JOIN sessions ON sessions.id = turn.session_id
   WHERE turn.started_at IS NOT NULL AND cardinality(sessions.mcp_servers) > 0
-    AND (turn.connected_at IS NOT NULL OR NOT EXISTS (SELECT FROM model_attempts a WHERE a.turn_id = turn.id))
+    AND (turn.connected_at IS NOT NULL OR NOT EXISTS (SELECT FROM model_calls a WHERE a.turn_id = turn.id))
   UNION ALL
   SELECT 'model_call', 2, a.step, a.number, '', NULL, a.started_at,
     coalesce(a.ended_at, a.next_began_at, turn.ended_at),
@@ -76,9 +76,9 @@ const PARTS = rawSql(`
       'type', a.error->'type', 'message', a.error->'message', 'retryable', a.error->'retryable') END,
     NULL, NULL, NULL
   FROM turn CROSS JOIN LATERAL (
-    SELECT *, row_number() OVER (PARTITION BY step ORDER BY position, attempt) AS number,
-      lead(started_at) OVER (ORDER BY position, attempt) AS next_began_at
-    FROM model_attempts WHERE model_attempts.turn_id = turn.id) AS a
+    SELECT *, row_number() OVER (PARTITION BY step ORDER BY position, call) AS number,
+      lead(started_at) OVER (ORDER BY position, call) AS next_began_at
+    FROM model_calls WHERE model_calls.turn_id = turn.id) AS a
     LEFT JOIN model_steps s ON s.turn_id = turn.id AND s.step = a.step AND s.message_id = a.message_id
   UNION ALL
   SELECT 'tool_call', 3, c.step, c.index, '', c.name, c.started_at, coalesce(c.ended_at, turn.ended_at),

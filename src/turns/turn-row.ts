@@ -48,8 +48,7 @@ export async function lockTurnRow(tx: Db, id: string): Promise<(TurnRow & { now:
 const UPDATE_TURN = `
   UPDATE turns SET state = $2, position = $3, fallback_model_id = $4, has_waiting = $5, end_reason = $6, started_at = $7,
     ended_at = $8, transition_at = $9, cancel_requested_at = $10, progress_at = $11, connected_at = $12, connect_ms = $13,
-    first_token_at = $14, model_calls = $15, cost = $16, currency = $17, is_unpriced = $18,
-    is_summed_up = $8::timestamptz IS NOT NULL
+    first_token_at = $14, model_calls = $15, cost = $16, currency = $17, is_unpriced = $18
   WHERE id = $1`;
 
 export function updateTurnRow(tx: Tx, row: TurnRow): void {

@@ -15,10 +15,6 @@ export const SUM_COLUMNS = [
   ...['cache_creation_input_tokens', 'cost', 'unpriced'],
 ] as const;
 
-/** The first row of a turn counts the turn. A row that an older version wrote does not say whether it is the first. */
-export const IS_FIRST = rawSql(`coalesce(is_first, NOT EXISTS (
-  SELECT FROM turn_usage o WHERE o.turn_id = turn_usage.turn_id AND o.model_id < turn_usage.model_id))`);
-
 /** Of each kind of sum, except those of metadata, the name of a row and whether it counts the turn. */
 const PARTS = rawSql(`
   SELECT 'day' AS kind, to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS name, is_first AS is_counted
@@ -56,10 +52,10 @@ export function sumUp(db: Database, limit: number): Promise<number> {
     const [row] = await runSql<{ count: number }>(
       tx,
       sql`WITH due AS MATERIALIZED (
-            SELECT turn_id, model_id, ${IS_FIRST} AS counts_turn FROM turn_usage WHERE NOT is_summed
+            SELECT turn_id, model_id FROM turn_usage WHERE NOT is_summed
             ORDER BY project_id, ended_at LIMIT ${limit}),
           added AS (
-            UPDATE turn_usage u SET is_summed = true, is_first = counts_turn
+            UPDATE turn_usage u SET is_summed = true
             FROM due WHERE u.turn_id = due.turn_id AND u.model_id = due.model_id RETURNING u.*),
           parts AS (
             SELECT * FROM added CROSS JOIN LATERAL (

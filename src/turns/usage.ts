@@ -3,7 +3,7 @@ import { moneyJson } from '../db/money.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import type { Money } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
-import { IS_FIRST, SUM_COLUMNS } from './usage-sums.js';
+import { SUM_COLUMNS } from './usage-sums.js';
 
 export interface UsageGroup {
   /** Null for turns of sessions without the metadata key. */
@@ -58,12 +58,12 @@ export async function sumUsage(
   const isLater = after === null ? sql`true` : sql`name > ${after}`;
   const inDays = sql`project_id = ${projectId} AND day >= ${days.from.slice(0, 10)}::date AND day < ${days.to.slice(0, 10)}::date`;
   const rowsIn = (from: string, to: string, where = sql`true`): Sql => sql`
-    SELECT ${name} COLLATE "C" AS name, ${IS_FIRST} AS counts_turn, turn_usage.* FROM turn_usage
+    SELECT ${name} COLLATE "C" AS name, turn_usage.* FROM turn_usage
     WHERE project_id = ${projectId} AND ended_at >= ${from}::timestamptz AND ended_at < ${to}::timestamptz AND ${where}`;
   const rows = await runSql<{ item: UsageGroup }>(
     db,
     sql`WITH from_rows AS MATERIALIZED (
-          SELECT name, coalesce(currency, '') AS currency, count(*) FILTER (WHERE ${kind} = 'model' OR counts_turn) AS turns, ${ROW_SUMS},
+          SELECT name, coalesce(currency, '') AS currency, count(*) FILTER (WHERE ${kind} = 'model' OR is_first) AS turns, ${ROW_SUMS},
             count(*) FILTER (WHERE is_unpriced) AS unpriced
           FROM (${rowsIn(from, days.from)} UNION ALL ${rowsIn(days.from, days.to, sql`NOT is_summed`)}
             UNION ALL ${rowsIn(days.to, to)}) AS r

@@ -46,7 +46,7 @@ async function failActivitiesOf({ db, workflows }: TakeOverDeps, workerId: strin
   const activities = await runSql<{ turn_id: string; task_token: Buffer }>(
     db,
     sql`SELECT turn_id, task_token
-        FROM open_turns JOIN turns ON turns.id = turn_id JOIN model_attempts a USING (turn_id, position)
+        FROM open_turns JOIN turns ON turns.id = turn_id JOIN model_calls a USING (turn_id, position)
         WHERE open_turns.namespace = ${workflows.namespace} AND worker_id = ${workerId}
           AND a.ended_at IS NULL AND task_token IS NOT NULL
         UNION ALL

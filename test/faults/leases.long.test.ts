@@ -102,7 +102,7 @@ describe('the lease of a worker', function () {
     await locker.connect();
     await locker.query('BEGIN');
     // Model calls are registered in this table: each turn waits with a connection of the pool.
-    await locker.query('LOCK TABLE model_attempts IN ACCESS EXCLUSIVE MODE');
+    await locker.query('LOCK TABLE model_calls IN ACCESS EXCLUSIVE MODE');
     const turns = await Promise.all(
       Array.from({ length: 6 }, async (_, n) => system.send(await system.session(), `crowded ${n}`)),
     );
@@ -241,7 +241,7 @@ describe('the lease of a worker', function () {
   const tokensOf = async ({ turnId }: Turn): Promise<Buffer[]> => {
     const rows = await system.db.query<{ task_token: Buffer }[]>(
       `SELECT task_token FROM tool_calls WHERE turn_id = $1 UNION ALL
-       SELECT task_token FROM model_attempts WHERE turn_id = $1 AND ended_at IS NULL`,
+       SELECT task_token FROM model_calls WHERE turn_id = $1 AND ended_at IS NULL`,
       [turnId],
     );
     return rows.map(({ task_token }) => task_token);

@@ -23,7 +23,7 @@ describe('a model that is away for 60 s, and for 200 s', function () {
     stream.close();
     // Readers see a failure a moment before it is recorded; one that a kill prevents from that is not counted.
     await eventually('the failure is recorded', async () => {
-      const failed = `SELECT FROM model_attempts WHERE turn_id = $1 AND error IS NOT NULL`;
+      const failed = `SELECT FROM model_calls WHERE turn_id = $1 AND error IS NOT NULL`;
       return (await system.db.query<unknown[]>(failed, [longer.turnId])).length === 4;
     });
     const processes = [...system.apis, ...system.workers];

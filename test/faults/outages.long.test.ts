@@ -125,7 +125,7 @@ describe('outages', function () {
     void system.watch(turn);
     await gate.reached;
     const [call] = await system.db.query<[{ worker_id: string }]>(
-      'SELECT worker_id FROM model_attempts WHERE turn_id = $1',
+      'SELECT worker_id FROM model_calls WHERE turn_id = $1',
       [turn.turnId],
     );
     const worker = system.workerOf(call.worker_id);

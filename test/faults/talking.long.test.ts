@@ -53,7 +53,7 @@ describe('messages that wait while everything is killed', () => {
     accepted: 'SELECT 1',
     taken: `SELECT FROM events WHERE session_id = $1 AND data->>'content' = 'Steer'`,
     'the end of a turn': `SELECT FROM turns WHERE session_id = $1 AND number = 1 AND state = 'completed'`,
-    'the begin of the next': `SELECT FROM model_attempts a JOIN turns ON turns.id = a.turn_id
+    'the begin of the next': `SELECT FROM model_calls a JOIN turns ON turns.id = a.turn_id
       WHERE session_id = $1 AND number = 2`,
   };
 

@@ -160,7 +160,7 @@ describe(`the sums of usage after ${KILLS} kills`, function () {
   /** Gives each turn its calls as the model has reported them. */
   async function readCalls(): Promise<void> {
     const rows = await system.db.query<{ turn: string; model: string; usage: CallUsage | null }[]>(
-      'SELECT turn_id AS turn, model_id AS model, usage FROM model_attempts ORDER BY turn_id, position, attempt',
+      'SELECT turn_id AS turn, model_id AS model, usage FROM model_calls ORDER BY turn_id, position, call',
     );
     const counted = new Set<number>();
     let complete = 0;

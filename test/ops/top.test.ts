@@ -70,7 +70,7 @@ describe('npm run top', () => {
     expect(after.projects[0]).to.deep.include({ turns_begun: 1, model_calls: before.projects[0]!.model_calls });
     // As if all of it had happened an hour ago.
     await service.db.query(
-      `UPDATE model_attempts SET started_at = started_at - interval '1 hour';
+      `UPDATE model_calls SET started_at = started_at - interval '1 hour';
        UPDATE tool_calls SET started_at = started_at - interval '1 hour';
        UPDATE turns SET queued_at = queued_at - interval '1 hour'`,
     );

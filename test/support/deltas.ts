@@ -23,14 +23,14 @@ export function writeDeltas(store: DeltaStore, call: DeltaSource, onStopped = ()
 export async function storedDeltas(
   db: Database,
   turnId: string,
-): Promise<{ attempt: number; type: string; content: string }[]> {
-  const rows = await db.query<{ attempt: number; runs: string }[]>(
-    'SELECT attempt, runs FROM deltas WHERE turn_id = $1 ORDER BY position, attempt, last',
+): Promise<{ call: number; type: string; content: string }[]> {
+  const rows = await db.query<{ call: number; runs: string }[]>(
+    'SELECT call, runs FROM deltas WHERE turn_id = $1 ORDER BY position, call, last',
     [turnId],
   );
-  return rows.flatMap(({ attempt, runs }) =>
+  return rows.flatMap(({ call, runs }) =>
     (JSON.parse(runs) as DeltaRun[]).flatMap(([type, ...contents]) =>
-      contents.map((content) => ({ attempt, type, content })),
+      contents.map((content) => ({ call, type, content })),
     ),
   );
 }

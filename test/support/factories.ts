@@ -12,7 +12,8 @@ export async function insertSessions(db: Database, projectId: string, count: num
     [ids, projectId],
   );
   await db.query(
-    `INSERT INTO session_states SELECT id, project_id, 'idle', created_at FROM sessions WHERE id = ANY($1)`,
+    `INSERT INTO session_states (session_id, project_id, state, created_at, active_at, row_bytes)
+     SELECT id, project_id, 'idle', created_at, created_at, 1500 FROM sessions WHERE id = ANY($1)`,
     [ids],
   );
   return ids;

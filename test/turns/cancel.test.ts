@@ -218,7 +218,7 @@ describe('cancel', () => {
     // What the model reported is stored with the first batch of deltas.
     await eventually('the usage', async () => {
       const [call] = await service.db.query<[{ usage: { input_tokens: number } | null }]>(
-        'SELECT usage FROM model_attempts WHERE turn_id = $1',
+        'SELECT usage FROM model_calls WHERE turn_id = $1',
         [turnId],
       );
       return call.usage?.input_tokens === 321;

@@ -66,7 +66,7 @@ describe('the cost of turns', () => {
     await gate.reached;
     await eventually('the second call has reported its input', async () => {
       const rows = await service.db.query<unknown[]>(
-        `SELECT FROM model_attempts a JOIN turns ON turns.id = turn_id
+        `SELECT FROM model_calls a JOIN turns ON turns.id = turn_id
          WHERE session_id = $1 AND a.ended_at IS NULL AND usage IS NOT NULL`,
         [session],
       );

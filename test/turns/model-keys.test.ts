@@ -31,7 +31,7 @@ describe('a model server that repeats its key', () => {
     const rows = await service.db.query<object[]>(
       `SELECT to_json(t) FROM turns t WHERE id = $1
        UNION ALL SELECT to_json(e) FROM events e WHERE turn_id = $1
-       UNION ALL SELECT to_json(a) FROM model_attempts a WHERE turn_id = $1`,
+       UNION ALL SELECT to_json(a) FROM model_calls a WHERE turn_id = $1`,
       [turnId],
     );
     expect(rows.length).to.be.above(2);

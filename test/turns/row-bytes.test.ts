@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addRowBytes, countOldSessions } from '../../src/sessions/row-bytes.js';
+import { addRowBytes } from '../../src/sessions/row-bytes.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
 import { streaming } from '../support/open-turn.js';
 import { eventually } from '../support/eventually.js';
@@ -89,29 +89,6 @@ describe('the bytes of the rows of sessions', () => {
     });
     expect(await expectAll()).to.be.greaterThan(before + 2000);
     await erase([sessionId]);
-    await expectAll(0);
-  });
-
-  it('the bytes of the rows of sessions of a version before are counted once, also while a turn of one is open', async () => {
-    const ended = await service.session();
-    service.model.reply('Done.');
-    await service.run(ended, 'Go');
-    const { sessionId, gate } = await streaming(service);
-    const all = await expectAll();
-    await service.db.query('UPDATE session_states SET row_bytes = NULL');
-    expect((await sums()).project).to.equal(0);
-    while (await countOldSessions(service.db));
-    await expectAll(all);
-    // A session that is not counted yet is not counted by the end of its turn either.
-    await service.db.query('UPDATE session_states SET row_bytes = NULL');
-    gate.open();
-    await service.ended(sessionId);
-    await eventually('a round counts it', async () => {
-      const left: unknown[] = await service.db.query('SELECT FROM session_states WHERE row_bytes IS NULL');
-      return left.length === 0;
-    });
-    expect(await expectAll()).to.be.greaterThan(all);
-    await erase([ended, sessionId]);
     await expectAll(0);
   });
 

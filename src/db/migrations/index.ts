@@ -23,6 +23,7 @@ import { FilesOfEvents1800000000021 } from './21-files-of-events.js';
 import { RowBytes1800000000022 } from './22-row-bytes.js';
 import { FoldedPreviews1800000000023 } from './23-folded-previews.js';
 import { TokenStreams1800000000024 } from './24-token-streams.js';
+import { WithoutThePast1800000000026 } from './26-without-the-past.js';
 
 type Migration = new () => MigrationInterface;
 
@@ -55,6 +56,7 @@ const FILES: readonly (readonly [Migration, sha256: string])[] = [
   [RowBytes1800000000022, '3047a0b8a07e89ad600317bcca3d9c7b00c56f55539fc64f1480866861ed239b'],
   [FoldedPreviews1800000000023, '10c974b23f2eeff879e4f9d2459523f7f65c358198b11c3348c0c202b5b00a47'],
   [TokenStreams1800000000024, 'ce4a358205699164bc506f2b88fb28664b6186ea55e116c5088e096333fb76a0'],
+  [WithoutThePast1800000000026, '3bf4505fc5e13e304468b27337603b9e6f87c4390ccf277e973dc8b8b5fdb86c'],
 ];
 
 /** The SHA-256 of each migration's file, by the migration's name. */

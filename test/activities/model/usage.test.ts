@@ -47,9 +47,7 @@ describe('the usage of a turn', () => {
     await gate.reached;
     let usage: unknown;
     await eventually('the usage is stored', async () => {
-      const rows = await db.query<{ usage: unknown }[]>('SELECT usage FROM model_attempts WHERE turn_id = $1', [
-        turnId,
-      ]);
+      const rows = await db.query<{ usage: unknown }[]>('SELECT usage FROM model_calls WHERE turn_id = $1', [turnId]);
       usage = rows[0]?.usage ?? null;
       return usage !== null;
     });

@@ -81,7 +81,7 @@ describe('a session longer than its model’s context', () => {
     const [spent] = await service.db.query<{ input: number; output: number }[]>(
       `SELECT sum((usage->>'input_tokens')::int + (usage->>'cache_read_input_tokens')::int
          + (usage->>'cache_creation_input_tokens')::int)::int AS input, sum((usage->>'output_tokens')::int)::int AS output
-       FROM model_attempts WHERE turn_id = $1`,
+       FROM model_calls WHERE turn_id = $1`,
       [end.turn_id],
     );
     expect(end.usage).to.deep.equal({ input_tokens: spent!.input, output_tokens: spent!.output });

@@ -49,8 +49,8 @@ describe('the plans of searches', function () {
        turned AS (
          INSERT INTO turns (id, session_id, project_id, number, state, ended_at, transition_at)
          SELECT last_turn_id, id, $1, 1, 'completed', created_at, created_at FROM made)
-       INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded)
-       SELECT id, $1, 'completed', created_at, created_at, preview_folded FROM made`,
+       INSERT INTO session_states (session_id, project_id, state, created_at, active_at, row_bytes, preview_folded)
+       SELECT id, $1, 'completed', created_at, created_at, 1500, preview_folded FROM made`,
       [project, from, to],
     );
   }

@@ -5,7 +5,7 @@ import { insertSessions, insertWaitingTurn } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
 const TABLES = [
-  ...['turns', 'events', 'turn_servers', 'model_attempts', 'model_steps', 'tool_calls', 'mcp_tasks'],
+  ...['turns', 'events', 'turn_servers', 'model_calls', 'model_steps', 'tool_calls', 'mcp_tasks'],
   ...['required_actions', 'authorization_waits', 'elicitations', 'compactions', 'session_states', 'waiting_messages'],
 ];
 /** They outlive a session, or are gone before its purge: with its deletion, the end of its turn or stream, and their partition. */
@@ -29,7 +29,7 @@ describe('the purge of deleted sessions', () => {
       );
       await db.query(`INSERT INTO model_steps VALUES ($1, 1, 'msg_1', 'm', '[]', 'end_turn')`, [turn]);
       await db.query(
-        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token, model_id)
+        `INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, task_token, model_id)
          VALUES ($1, 1, 1, 1, 'msg_1', 'a-test', '', 'm')`,
         [turn],
       );

@@ -259,7 +259,7 @@ describe('deltas', () => {
     await endTurn(deps, turn.id, { kind: 'cancelled' });
   });
 
-  it('deltas of a call follow an event without a read, unless another call has begun after the event or an older build sent them', async () => {
+  it('deltas of a call follow an event without a read, unless another call has begun after the event', async () => {
     const turn = await running();
     const call = () => beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
     const calls = [await call(), await call()];
@@ -285,30 +285,6 @@ describe('deltas', () => {
       [`${turn.id}:2.3.1`],
     ]);
     expect(live(again!, true)).to.deep.equal([`${turn.id}:1.2.1`]);
-    const old = parseNotification(`${turn.id} ${turn.sessionId} [2,1,1,"msg_1",[["${DELTA}","Hello"]],0]`)!;
-    expect([live(old, false), live(old, true)]).to.deep.equal([undefined, [`${turn.id}:2.1.1`]]);
-  });
-
-  it('deltas of a call come after those of a call of the build before, which counted calls from the last event', async () => {
-    const turn = await running();
-    const old = await open(turn);
-    old.write(DELTA, 'Old');
-    await old.flush();
-    // The turn had made three calls before its last event.
-    await db.query('UPDATE turns SET model_calls = 4 WHERE id = $1', [turn.id]);
-    const writer = await open(turn);
-    writer.write(DELTA, 'New');
-    await writer.flush();
-    expect((await framesOf(turn)).map((frame) => frame.split(' ')[0])).to.deep.equal([
-      `${turn.id}:1.1.1`,
-      `${turn.id}:1.5.1`,
-    ]);
-    await endTurn(deps, turn.id, { kind: 'cancelled' });
-    const [cut] = await db.query<{ content: string }[]>(
-      `SELECT data->>'content' AS content FROM events WHERE turn_id = $1 AND type = 'agent.message'`,
-      [turn.id],
-    );
-    expect(cut!.content).to.equal('New');
   });
 
   it('deltas reach the many streams of a session together; the first one of a message and an event do not wait', async () => {

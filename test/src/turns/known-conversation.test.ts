@@ -19,7 +19,7 @@ describe('a conversation that a worker keeps in memory', () => {
 
   const beginCall = (turnId: string, step: number, messageId: string): Promise<unknown> =>
     db.query(
-      `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, task_token, model_id)
+      `INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, task_token, model_id)
        VALUES ($1, $2, $2, 1, $3, 'w', '\\x01', 'scripted')`,
       [turnId, step, messageId],
     );
@@ -95,7 +95,7 @@ describe('a conversation that a worker keeps in memory', () => {
   it('a conversation that a worker keeps in memory is read again if the tables do not have the call: they were restored from a backup', async () => {
     const { turnId } = await seedSession(db, [{ state: 'running', steps: [toolStep('one', 'result one')] }]);
     const known = await knownAt(turnId, 2);
-    await db.query('DELETE FROM model_attempts WHERE turn_id = $1', [turnId]);
+    await db.query('DELETE FROM model_calls WHERE turn_id = $1', [turnId]);
     await db.query(`UPDATE tool_calls SET content = '[{"type":"text","text":"as restored"}]' WHERE turn_id = $1`, [
       turnId,
     ]);

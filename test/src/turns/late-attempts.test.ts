@@ -70,7 +70,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
       const turn = await queued();
       const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
       await db.query(
-        `INSERT INTO model_attempts (turn_id, step, position, attempt, message_id, worker_id, model_id, usage)
+        `INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, model_id, usage)
          SELECT $1, 1, 0, 100 + n, 'msg_' || n, 'w', 'm', $2 FROM generate_series(1, 1200) AS n`,
         [turn, JSON.stringify(hostile)],
       );

@@ -29,8 +29,8 @@ describe('the kept sums of usage', () => {
     ({ projectId } = await createKey(db, { project: 'demo' }));
   });
 
-  /** Turns with one or two models; `isOld`: as a version without sums wrote them. */
-  async function insertTurns(count: number, isOld: boolean): Promise<void> {
+  /** Turns with one or two models. */
+  async function insertTurns(count: number): Promise<void> {
     for (let n = 0; n < count; n += 1) {
       turns += 1;
       const at = someTime();
@@ -46,7 +46,7 @@ describe('the kept sums of usage', () => {
            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
           [
             ...[`turn_${turns}`, model, projectId, session, at, metadata, currency, below(20) === 0],
-            ...[isOld ? null : model === models.toSorted()[0], ...counts],
+            ...[model === models.toSorted()[0], ...counts],
           ],
         );
       }
@@ -99,23 +99,23 @@ describe('the kept sums of usage', () => {
   }
 
   it('the kept sums of usage give what one query over all rows gives, whichever rows they have', async () => {
-    await insertTurns(TURNS / 2, true);
+    await insertTurns(TURNS / 2);
     await expectSame();
     for (let part = 0; part < 4; part += 1) {
       await sumUp(db, 1 + below(TURNS / 4));
       await expectSame();
-      await insertTurns(TURNS / 8, false);
+      await insertTurns(TURNS / 8);
     }
     while ((await sumUp(db, 100)) > 0);
     await expectSame();
     const [{ raw }] = await db.query<[{ raw: number }]>(
-      'SELECT count(*)::integer AS raw FROM turn_usage WHERE NOT is_summed OR is_first IS NULL',
+      'SELECT count(*)::integer AS raw FROM turn_usage WHERE NOT is_summed',
     );
     expect(raw).to.equal(0);
   });
 
   it('the kept sums of usage have each row once, however many add at the same time and whoever is killed', async () => {
-    await insertTurns(100, false);
+    await insertTurns(100);
     const victim = await openDataSource(database.url, 1, 'test');
     const runner = victim.createQueryRunner();
     await runner.startTransaction();
@@ -131,7 +131,7 @@ describe('the kept sums of usage', () => {
   });
 
   it('the kept sums of usage count turns whose metadata are forgotten in the group null, of old turns and of one value', async () => {
-    await insertTurns(60, false);
+    await insertTurns(60);
     await sumUp(db, 30);
     const teams = async (): Promise<unknown[]> =>
       (
