@@ -12,7 +12,7 @@ import { endCommandsWithUs, messageOf, run } from './progress.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const COMPILED_FOLDERS = ['src', 'api', 'workflows', 'activities', 'ops', 'dev', 'temporal-dev'];
 const SOURCE_FOLDERS = [...COMPILED_FOLDERS, 'client/src', 'console'];
-const SOURCE_NAMES = /\.(tsx?|css|html|svg)$/;
+const SOURCE_NAMES = /\.(tsx?|css|html|svg|sql)$/;
 const SOURCE_FILES = [
   ...['package.json', 'package-lock.json', 'tsconfig.json'],
   ...['api/openapi.json', 'client/generate.ts', 'client/generate-operations.ts'],
@@ -33,7 +33,7 @@ export async function build() {
   await run(process.execPath, ['--import', 'tsx', 'client/generate.ts'], { cwd: root });
   await compile(
     stamp.files.filter(
-      (file) => COMPILED_FOLDERS.some((folder) => file.startsWith(folder + sep)) && file.endsWith('.ts'),
+      (file) => COMPILED_FOLDERS.some((folder) => file.startsWith(folder + sep)) && /\.(ts|sql)$/.test(file),
     ),
   );
   await Promise.all([
@@ -45,14 +45,22 @@ export async function build() {
 }
 
 /**
- * Each file by itself, as tsx does for the tests.
+ * Each file by itself, as tsx does for the tests. Migrations are copied.
  * @param {string[]} entryPoints
  */
 async function compile(entryPoints) {
   // Not installed yet when this file is loaded.
   const esbuild = await import('esbuild');
   await esbuild.build({
-    ...{ entryPoints, absWorkingDir: root, outbase: '.', outdir: 'dist', format: 'esm', platform: 'node' },
+    ...{
+      entryPoints,
+      absWorkingDir: root,
+      outbase: '.',
+      outdir: 'dist',
+      format: 'esm',
+      platform: 'node',
+      loader: { '.sql': 'copy' },
+    },
     ...{ sourcemap: true, sourcesContent: false, charset: 'utf8', logLevel: 'warning' },
   });
 }

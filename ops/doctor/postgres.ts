@@ -5,7 +5,8 @@ import type { Database } from '../../src/db/db.js';
 import { clientConfig } from '../../src/db/client-config.js';
 import { ConnectingClient } from '../../src/db/connecting-client.js';
 import { missingMigrations } from '../../src/db/schema-version.js';
-import { UnreleasedSchemaError } from '../../src/db/unreleased.js';
+import { appliedMigrations, SchemaRefusedError } from '../../src/db/applied-migrations.js';
+import { migrationFiles } from '../../src/db/migrations/index.js';
 import { temporalSettings } from '../../src/temporal/connection.js';
 import { ignored } from '../../src/platform/ignored.js';
 import { SEALED_COLUMNS, unseal, UnsealError } from '../../src/platform/sealed.js';
@@ -46,13 +47,12 @@ async function schema(db: Database): Promise<string> {
   const [table] = await db.query<{ there: boolean }[]>(`SELECT to_regclass('migrations') IS NOT NULL AS there`);
   if (!table!.there) throw new CheckError('the database is empty', MIGRATE);
   const missing = await missingMigrations(db).catch((error: unknown) => {
-    if (error instanceof UnreleasedSchemaError) throw new CheckError(error.detail, error.remedy);
+    if (error instanceof SchemaRefusedError) throw new CheckError(error.detail, error.remedy);
     throw error;
   });
   if (missing.length > 0) throw new CheckError(`migrations are missing: ${missing.join(', ')}`, MIGRATE);
-  const [{ count }] = await db.query<[{ count: number }]>('SELECT count(*) FROM migrations');
-  const newer = count - db.migrations.length;
-  return newer > 0 ? `current, with ${newer} migrations of a newer version` : `current, ${count} migrations`;
+  const newer = (await appliedMigrations(db)).length - migrationFiles.length;
+  return newer > 0 ? `current, with ${newer} migrations of a newer version` : 'current';
 }
 
 /**

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, Logger } from 'typeorm';
+import { adopt } from './adopt.js';
+import { appliedMigrations, earlierMigration, requireKnown } from './applied-migrations.js';
 import { openDataSource } from './data-source.js';
+import { titleOf } from './migrations/index.js';
 import { sqlState } from './transaction.js';
-import { appliedMigrations, refuseUnreleased } from './unreleased.js';
 import { ignored } from '../platform/ignored.js';
 
 /** Key of the advisory lock: processes that migrate at the same time run one after the other. */
@@ -12,11 +14,11 @@ const TRIES = 30;
 const RETRY_INTERVAL_MS = 1000;
 
 /**
- * Migrates the database at `databaseUrl`; returns the names of the migrations that ran. A migration that waits 2 s for
+ * Migrates the database at `databaseUrl`; returns the migrations that ran, as `2-name`. A migration that waits 2 s for
  * a lock gives up and retries after a second, so that the statements queued behind it can run.
  * @param note is given what an operator should read meanwhile
  * @throws if it gets no lock within a minute and a half
- * @throws UnreleasedSchemaError before it changes anything
+ * @throws SchemaRefusedError before it changes anything
  */
 export async function migrate(databaseUrl: string, note: (line: string) => void = writeToStderr): Promise<string[]> {
   const dataSource = await openDataSource(databaseUrl, 2, 'migrate', 'migration');
@@ -37,10 +39,12 @@ export async function migrate(databaseUrl: string, note: (line: string) => void 
 /** Each migration commits separately, so a retry continues after the finished ones. */
 async function runMigrations(dataSource: DataSource, retry: Retry): Promise<string[]> {
   const before = await retry(() => appliedMigrations(dataSource));
-  await retry(() => refuseUnreleased(dataSource, before));
+  requireKnown(before);
+  const earlier = earlierMigration(before);
+  if (earlier !== null) await retry(() => adopt(dataSource, earlier));
   await retry(() => dataSource.runMigrations());
   const after = await appliedMigrations(dataSource);
-  return after.map(({ name }) => name).filter((name) => !before.some((applied) => applied.name === name));
+  return after.filter((name) => !before.includes(name)).map(titleOf);
 }
 
 type Retry = <T>(work: () => Promise<T>) => Promise<T>;

@@ -4,22 +4,22 @@ import type { DataSource } from 'typeorm';
 import type { Logger } from '../platform/logger.js';
 import { type PartState, stateOf } from '../platform/readiness.js';
 import { isDatabaseAway } from './transaction.js';
-import { appliedMigrations, refuseUnreleased, UnreleasedSchemaError } from './unreleased.js';
+import { appliedMigrations, requireKnown, SchemaRefusedError } from './applied-migrations.js';
+import { migrationFiles, nameOf } from './migrations/index.js';
 
 const POLL_INTERVAL_MS = 500;
 const MAX_POLL_INTERVAL_MS = 5000;
 const LOG_INTERVAL_MS = 15_000;
 
 /**
- * The migrations that this code needs and the database lacks.
- * @throws UnreleasedSchemaError if no migration leads from the database to this code
+ * The files of the migrations that this code needs and the database lacks.
+ * @throws SchemaRefusedError if no migration leads from the database to this code
  */
 export async function missingMigrations(db: DataSource): Promise<string[]> {
-  const needed = db.migrations.map((migration) => migration.name ?? migration.constructor.name);
   const applied = await appliedMigrations(db);
-  await refuseUnreleased(db, applied);
-  const done = new Set(applied.map(({ name }) => name));
-  return needed.filter((name) => !done.has(name));
+  requireKnown(applied);
+  const done = new Set(applied);
+  return migrationFiles.filter((each) => !done.has(nameOf(each))).map(({ file }) => file);
 }
 
 /** Postgres as `/readyz` reports it: `ok` if it accepts writes and has the schema that this code needs. */
@@ -27,7 +27,7 @@ export async function postgresState(db: DataSource): Promise<{ postgres: PartSta
   let reason: string | undefined;
   const postgres = await stateOf(() =>
     isReady(db).catch((error: unknown) => {
-      if (error instanceof UnreleasedSchemaError) reason = error.message;
+      if (error instanceof SchemaRefusedError) reason = error.message;
       return false;
     }),
   );
@@ -55,7 +55,7 @@ export async function openWhenReachable(open: () => Promise<DataSource>, log: Lo
 
 /**
  * Waits until the database has the schema that this code needs: a deploy may start processes before it migrates.
- * @throws UnreleasedSchemaError if it will never have it
+ * @throws SchemaRefusedError if it will never have it
  */
 export async function waitForSchema(db: DataSource, log: Logger): Promise<void> {
   let loggedAt = -Infinity;

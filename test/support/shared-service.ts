@@ -9,7 +9,7 @@ import type { RunningService, ServiceOptions } from './service.js';
 import { temporalAddress } from './temporal.js';
 
 /** Tables that the running service goes on with. */
-const KEPT = ['migrations', 'migration_fingerprints', 'installation', 'leases', 'workers'];
+const KEPT = ['migrations', 'installation', 'leases', 'workers'];
 
 /** Settings that the service reads each time it needs them, so that each borrower can have its own. */
 const LENT_SETTINGS = [

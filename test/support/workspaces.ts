@@ -59,7 +59,8 @@ export async function newestWorkspace(db: Db, sessionId: string): Promise<Worksp
 /** Gives a session an empty workspace, unless it has one. */
 export async function giveWorkspace(db: Db, sessionId: string): Promise<void> {
   await db.query(
-    `INSERT INTO workspaces SELECT id, project_id, 0, '{}', '/workspace', 0, 0, NULL FROM sessions WHERE id = $1
+    `INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
+     SELECT id, project_id, 0, '{}', '/workspace', 0, 0 FROM sessions WHERE id = $1
        AND NOT EXISTS (SELECT FROM workspaces WHERE session_id = $1)`,
     [sessionId],
   );

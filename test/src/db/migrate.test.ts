@@ -1,32 +1,79 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import pg from 'pg';
+import type { Finding } from '../../../ops/doctor/check.js';
+import { diagnose } from '../../../ops/doctor/diagnose.js';
+import { startApi } from '../../../api/main.js';
+import { startWorker } from '../../../activities/main.js';
 import { openDataSource } from '../../../src/db/data-source.js';
-import { createIndexConcurrently } from '../../../src/db/concurrent-index.js';
 import { migrate } from '../../../src/db/migrate.js';
+import { migrationOf } from '../../../src/db/migrations/index.js';
 import { postgresState, waitForSchema } from '../../../src/db/schema-version.js';
 import { createLogger } from '../../../src/platform/logger.js';
+import { startFailure } from '../../../src/platform/setup-error.js';
 import { eventually } from '../../support/eventually.js';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { failureOf } from '../../support/failure.js';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../support/postgres.js';
+import { useService } from '../../support/use.js';
 
-const MIGRATIONS = new URL('../../../src/db/migrations/', import.meta.url);
-
-describe('migrations', () => {
-  let database: TestDatabase;
-  let client: pg.Client;
+/** A database with the current schema, or an empty one, and a connection to it. */
+function useClient(create: () => Promise<TestDatabase>): { database: TestDatabase; client: pg.Client } {
+  const used = {} as { database: TestDatabase; client: pg.Client };
   beforeEach(async () => {
-    database = await createTestDatabase();
-    client = new pg.Client({ connectionString: database.url });
-    await client.connect();
+    used.database = await create();
+    used.client = new pg.Client({ connectionString: used.database.url });
+    await used.client.connect();
   });
   afterEach(async () => {
-    await client.end();
-    await database.drop();
+    await used.client.end();
+    await used.database.drop();
+  });
+  return used;
+}
+
+describe('migrations of an empty database', () => {
+  const used = useClient(createEmptyDatabase);
+
+  it('migrations of an empty database run once, however many processes migrate it at the same time', async () => {
+    const ran = await Promise.all([1, 2, 3].map(() => migrate(used.database.url)));
+    expect(ran.flat()).to.deep.equal(['1-baseline']);
+    expect(await migrate(used.database.url)).to.deep.equal([]);
   });
 
+  it('migrations of an empty database that wait for a lock say that, and no failure; one that fails says its name', async () => {
+    const { client, database } = used;
+    const printed: unknown[] = [];
+    const notes: string[] = [];
+    const { log } = console;
+    console.log = (...line: unknown[]) => void printed.push(line);
+    try {
+      await client.query('BEGIN');
+      await client.query('CREATE TABLE projects ()');
+      const migrated = migrate(database.url, (line) => notes.push(line));
+      await eventually('the migration has given up once', () => notes.length > 0);
+      await client.query('ROLLBACK');
+      expect(await migrated).to.deep.equal(['1-baseline']);
+      expect(notes[0]).to.equal('A migration waits for a lock, tries again (1 of 29). The service goes on meanwhile.');
+      expect(notes.join()).to.not.include('failed');
+
+      await client.query('DELETE FROM migrations');
+      notes.length = 0;
+      const { message } = await failureOf(migrate(database.url, (line) => notes.push(line)));
+      expect(message).to.match(/relation "projects" already exists/);
+      expect(notes).to.deep.equal([
+        'Migration "baseline-0000000000001" failed, error: relation "projects" already exists',
+      ]);
+      expect(printed).to.deep.equal([]);
+    } finally {
+      console.log = log;
+    }
+  });
+});
+
+describe('migrations', () => {
+  const used = useClient(createTestDatabase);
+
   it('migrations do not make others wait behind them for a lock, and try again', async () => {
-    // The newest migration is forgotten; its first lock is one that another transaction holds.
-    const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
+    const { client, database } = used;
     await client.query('BEGIN');
     await client.query('LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE');
     const migrated = migrate(database.url, () => undefined);
@@ -41,44 +88,12 @@ describe('migrations', () => {
     await eventually('the migration has given up', async () => !(await waiting()));
     await client.query('COMMIT');
     expect(await migrated).to.deep.equal([]);
-    expect(rows).to.not.be.empty;
-  });
-
-  it('migrations that wait for a lock say that, and no failure; one that fails says its name', async () => {
-    const newest = 'AnswersOfResources1800000000019';
-    const forget = (): Promise<unknown> => client.query('DELETE FROM migrations WHERE name = $1', [newest]);
-    await forget();
-    await client.query('BEGIN');
-    await client.query('LOCK TABLE idempotency_records IN ACCESS SHARE MODE');
-    const notes: string[] = [];
-    const printed: unknown[] = [];
-    const { log } = console;
-    console.log = (...line: unknown[]) => void printed.push(line);
-    try {
-      const migrated = migrate(database.url, (line) => notes.push(line));
-      await eventually('the migration has given up once', () => notes.length > 0);
-      await client.query('COMMIT');
-      expect(await migrated).to.deep.equal([newest]);
-      expect(notes[0]).to.equal('A migration waits for a lock, tries again (1 of 29). The service goes on meanwhile.');
-      expect(notes.join()).to.not.include('failed');
-
-      await forget();
-      await client.query('ALTER TABLE idempotency_records RENAME TO elsewhere');
-      notes.length = 0;
-      const failure = await migrate(database.url, (line) => notes.push(line)).catch((error: Error) => error.message);
-      expect(failure).to.match(/relation "idempotency_records" does not exist/);
-      expect(notes).to.deep.equal([
-        `Migration "${newest}" failed, error: relation "idempotency_records" does not exist`,
-      ]);
-      expect(printed).to.deep.equal([]);
-    } finally {
-      console.log = log;
-    }
   });
 
   it('migrations are waited for by the processes that need them', async () => {
+    const { client, database } = used;
     const { rows } = await client.query<{ name: string; timestamp: string }>(
-      'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
+      'DELETE FROM migrations RETURNING name, timestamp',
     );
     const db = await openDataSource(database.url, 2, 'test');
     try {
@@ -86,7 +101,7 @@ describe('migrations', () => {
       let isDone = false;
       let isMissed!: () => void;
       const missed = new Promise<void>((resolve) => (isMissed = resolve));
-      const log = createLogger('warn', 'test', { write: (line) => line.includes('lacks migrations') && isMissed() });
+      const log = createLogger('warn', 'test', { write: (line) => line.includes('1-baseline.sql') && isMissed() });
       const waited = waitForSchema(db, log).then(() => (isDone = true));
       await missed;
       expect(isDone).to.equal(false);
@@ -101,39 +116,96 @@ describe('migrations', () => {
     }
   });
 
-  it('migrations build an index concurrently, again after a build that was interrupted', async () => {
+  it('migrations run in a transaction each, but for files that ask for none: those build an index beside the work, again after a build that was interrupted', async () => {
+    const { client, database } = used;
     const db = await openDataSource(database.url, 2, 'test', 'migration');
     const runner = db.createQueryRunner();
-    const isValid = async (): Promise<boolean> =>
-      (
-        await client.query<{ indisvalid: boolean }>(
-          `SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('i')`,
-        )
-      ).rows[0]!.indisvalid;
-    try {
-      await client.query('CREATE TABLE t (n integer)');
-      await client.query('INSERT INTO t VALUES (1), (1)');
-      const failed: unknown = await createIndexConcurrently(runner, 'i', 'ON t (n)', { unique: true }).catch(
-        (error: unknown) => error,
+    const build = (unique: string): string => `-- no transaction
+-- Of duplicates.
+DROP INDEX CONCURRENTLY IF EXISTS numbers_n;
+CREATE ${unique} INDEX CONCURRENTLY numbers_n
+  ON numbers (n);
+`;
+    const run = (text: string): Promise<void> => {
+      const migration = new (migrationOf({ number: 2, file: '2-numbers.sql' }, text))();
+      expect(migration.transaction).to.equal(!text.startsWith('-- no transaction'));
+      return migration.up(runner) as Promise<void>;
+    };
+    const valid = async (): Promise<boolean[]> => {
+      const { rows } = await client.query<{ indisvalid: boolean }>(
+        `SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('numbers_n')`,
       );
-      expect(failed).to.be.an('error');
-      expect(await isValid()).to.equal(false);
-      await createIndexConcurrently(runner, 'i', 'ON t (n)');
-      expect(await isValid()).to.equal(true);
-      await createIndexConcurrently(runner, 'i', 'ON t (n)');
+      return rows.map(({ indisvalid }) => indisvalid);
+    };
+    try {
+      await run('CREATE TABLE numbers (n integer);\nINSERT INTO numbers VALUES (1), (1);\n');
+      await failureOf(run(build('UNIQUE')));
+      expect(await valid()).to.deep.equal([false]);
+      await run(build(''));
+      expect(await valid()).to.deep.equal([true]);
     } finally {
       await runner.release();
       await db.destroy();
     }
   });
+});
 
-  it('migrations create indexes on older tables only concurrently', () => {
-    for (const file of readdirSync(MIGRATIONS)) {
-      const source = readFileSync(new URL(file, MIGRATIONS), 'utf8');
-      const created = new Set([...source.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)/g)].map(([, table]) => table));
-      for (const [statement, table = ''] of source.matchAll(/CREATE (?:UNIQUE )?INDEX \w+ ON (\w+)/g)) {
-        expect(created.has(table), `${file}: ${statement} (use createIndexConcurrently)`).to.equal(true);
+/** What the table `migrations` says beside the baseline. */
+const REFUSED = {
+  'another migration of the same number': `UPDATE migrations SET name = 'other-0000000000001'`,
+  'migrations of another line': `INSERT INTO migrations VALUES (0, 1700000000002, 'Turns1700000000002')`,
+  'a migration of before 1.0.0 that nothing takes over': `UPDATE migrations SET name = 'Initial1800000000001'`,
+};
+const SENTENCE = /^This database (?:was made by|is of) .+\(.+\)\. (?:Keep a dump of it|Run npm run migrate) .+\.$/;
+
+describe('a database of another version', () => {
+  const used = useClient(createTestDatabase);
+  const service = useService({ own: 'its table of migrations changes' });
+
+  for (const [name, change] of Object.entries(REFUSED)) {
+    it(`a database of another version is refused by the migration, the doctor, and an API and a worker that start: ${name}`, async () => {
+      const { client, database } = used;
+      await client.query(change);
+      expect((await failureOf(migrate(database.url))).message).to.match(SENTENCE);
+      const config = { ...service.config, databaseUrl: database.url, databaseListenUrl: database.url };
+      for (const start of [startApi, startWorker]) {
+        expect(startFailure(await failureOf(start(config, createLogger('silent', 'test')))), start.name).to.match(
+          SENTENCE,
+        );
       }
-    }
+      const { ok, detail, remedy } = await schemaOf(database.url, config.modelsFile!);
+      expect(ok).to.equal(false);
+      expect(`T${detail.slice(1)}. ${remedy}`).to.match(SENTENCE);
+    });
+  }
+
+  it('a database of another version is not ready, and says why', async () => {
+    const api = await service.anotherApi();
+    await service.db.query(REFUSED['another migration of the same number']);
+    const answer = await fetch(`${api.url}/readyz`);
+    expect(answer.status).to.equal(503);
+    const body = (await answer.json()) as { postgres: string; reason: string };
+    expect(body.postgres).to.equal('away');
+    expect(body.reason).to.match(SENTENCE);
+  });
+
+  it('a database of another version serves this one if that is newer', async () => {
+    const { client, database } = used;
+    await client.query(`INSERT INTO migrations (timestamp, name) VALUES (9999, 'later-0000000009999')`);
+    expect(await migrate(database.url)).to.deep.equal([]);
+    const db = await openDataSource(database.url, 1, 'test');
+    expect(await postgresState(db)).to.deep.equal({ postgres: 'ok' });
+    await db.destroy();
+    const { ok, detail } = await schemaOf(database.url, service.config.modelsFile!);
+    expect([ok, detail]).to.deep.equal([true, 'current, with 1 migrations of a newer version']);
   });
 });
+
+async function schemaOf(databaseUrl: string, modelsFile: string): Promise<Finding> {
+  const env = {
+    DATABASE_URL: databaseUrl,
+    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    MODELS_FILE: modelsFile,
+  };
+  return (await diagnose(env)).find(({ part }) => part === 'schema') as Finding;
+}

@@ -83,7 +83,8 @@ describe('the purge of deleted sessions', () => {
     }
     await db.query(`UPDATE sessions SET metadata_updated_at = now() - interval '40 days'`);
     await db.query(
-      `INSERT INTO workspaces SELECT id, project_id, 1, '{}', '/workspace', 7, 1, now() FROM sessions WHERE id = ANY($1)`,
+      `INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count, updated_at)
+       SELECT id, project_id, 1, '{}', '/workspace', 7, 1, now() FROM sessions WHERE id = ANY($1)`,
       [sessions],
     );
     expect(await expireSessions(db, 30, 1000)).to.equal(2);
