@@ -37,7 +37,7 @@ const ROOMS = {
     'answers',
   ],
   workers: ['platform', 'db', 'temporal'],
-  reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'answers', 'schedules', 'workers'],
+  reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'workers'],
 };
 /**
  * What a folder may import; Node's own modules go without saying.

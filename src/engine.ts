@@ -16,12 +16,28 @@ import { createTemporalClient, temporalSettings } from './temporal/connection.js
 import { ensureSearchAttributes } from './temporal/search-attributes.js';
 import { isReachable, readBacklogs } from './temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from './temporal/turn-workflows.js';
-import { startReconciler } from './reconciler/rounds.js';
+import { startRounds, type Round } from './platform/rounds.js';
+import { authorizedWaits } from './answers/authorized-waits.js';
+import { closedWorkflows } from './reconciler/closed-workflows.js';
+import type { ReconcileDeps } from './reconciler/deps.js';
+import { overdueCancels } from './reconciler/overdue-cancels.js';
+import { staleTurns } from './reconciler/stale-turns.js';
+import { rowBytes } from './sessions/row-bytes.js';
+import { deltaPartitions } from './stream/delta-partitions.js';
+import { deadTokenStreams } from './stream/token-streams.js';
+import { crashedWorkers } from './workers/takeover.js';
 import { countWorkers } from './workers/workers.js';
 
 /** Added to a turn's own limit: Temporal's timeout is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
+
+type RoundDeps = ReconcileDeps & { leader: Lease };
+/** What the leader does again and again, beside the round of schedules. */
+const ROUNDS: readonly Round<RoundDeps>[] = [
+  ...[staleTurns, closedWorkflows, overdueCancels, crashedWorkers],
+  ...[authorizedWaits, deltaPartitions, deadTokenStreams, rowBytes],
+];
 
 /** In each process: starts the workflows of turns, and reconciles turns if this process becomes the leader. */
 export interface TurnEngine {
@@ -84,19 +100,11 @@ export function openTurnEngine(
     intervalMs: 1000,
   });
   const count = (action: string): void => reconcileActions.inc({ action });
-  const stopReconciler = startReconciler(
-    {
-      db: backgroundPool,
-      notifier,
-      workflows,
-      log,
-      config,
-      reconcileSchedules: schedules.reconcile,
-      count,
-      turnTimeoutMs: config.turnTimeoutSeconds * 1000,
-    },
-    leader,
-  );
+  const deps: RoundDeps = {
+    ...{ db: backgroundPool, notifier, workflows, log, config, count, leader },
+    turnTimeoutMs: config.turnTimeoutSeconds * 1000,
+  };
+  const stopRounds = startRounds([...ROUNDS, schedules.round], deps, leader);
   const stopObserving = observeService({
     db: backgroundPool,
     isLeader: () => leader.isHeld,
@@ -117,7 +125,7 @@ export function openTurnEngine(
       closed = true;
       clearTimeout(timer);
       stopObserving();
-      await stopReconciler();
+      await stopRounds();
     },
   };
 }

@@ -4,7 +4,7 @@ import { openDataSource } from '../../src/db/data-source.js';
 import { Lease } from '../../src/db/lease.js';
 import { createLogger } from '../../src/platform/logger.js';
 import type { ReconcileDeps } from '../../src/reconciler/deps.js';
-import { cancelOverdue } from '../../src/reconciler/rounds.js';
+import { cancelOverdue } from '../../src/reconciler/overdue-cancels.js';
 import { reconcileStale } from '../../src/reconciler/stale-turns.js';
 import { createPartitions, dropOldPartitions } from '../../src/stream/delta-partitions.js';
 import { Notifier } from '../../src/stream/notify.js';

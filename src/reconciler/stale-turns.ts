@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
+import type { Round } from '../platform/rounds.js';
 import { isTemporalAway } from '../temporal/deadline.js';
 import { checkAgain } from '../workers/check-again.js';
 import type { ReconcileDeps } from './deps.js';
@@ -49,6 +50,13 @@ export async function reconcileStale(deps: ReconcileDeps): Promise<boolean> {
   const { isTemporalUp } = await reconcileAll(deps, turns);
   return isTemporalUp && turns.length === MAX_TURNS;
 }
+
+/** Starts workflows that never started or vanished, and repairs what else holds a turn up. */
+export const staleTurns: Round<ReconcileDeps> = {
+  name: 'stale turns',
+  everyMs: 2000,
+  run: async (deps) => ((await reconcileStale(deps)) ? 0 : null),
+};
 
 /**
  * Checks turns in parallel. While Temporal is away, the round ends after a few questions, and the next round checks the remaining

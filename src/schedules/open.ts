@@ -2,13 +2,14 @@ import type { Client } from '@temporalio/client';
 import type { Config } from '../platform/config.js';
 import { createTurnSchedules } from '../temporal/turn-schedules.js';
 import { fireSchedule, type FireDeps } from './fire.js';
-import { createScheduleRounds } from './reconcile.js';
+import type { Round } from '../platform/rounds.js';
+import { createScheduleRound } from './reconcile.js';
 import { syncSoon } from './sync.js';
 
 export interface Schedules {
   /** Has Temporal follow a changed schedule, without waiting. */
   sync: (id: string) => void;
-  reconcile: () => Promise<void>;
+  round: Round<object>;
 }
 
 export function openSchedules(
@@ -30,5 +31,5 @@ export function openSchedules(
     schedules: createTurnSchedules(client, { taskQueue, catchupSeconds, installation }),
     fire: (scheduleId: string) => fireSchedule({ ...fireDeps, catchupSeconds }, scheduleId, null),
   };
-  return { sync: (scheduleId) => syncSoon(deps, scheduleId), reconcile: createScheduleRounds(deps) };
+  return { sync: (scheduleId) => syncSoon(deps, scheduleId), round: createScheduleRound(deps) };
 }

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
+import type { Round } from '../platform/rounds.js';
 import { countEndedTurns, findUncounted } from './failures.js';
 import { schedulePauses } from './metrics.js';
 import { lockSchedule } from './store.js';
@@ -24,18 +25,22 @@ interface ReconcileSchedulesDeps extends SyncDeps {
 }
 
 /**
- * Returns the reconciler's round for schedules: Temporal follows the rows that changed and gets further times, late
+ * Returns the round for schedules: Temporal follows the rows that changed and gets further times, late
  * schedules are fired, and failed turns are counted. Every minute all schedules are compared with Temporal's.
  */
-export function createScheduleRounds(deps: ReconcileSchedulesDeps): () => Promise<void> {
+export function createScheduleRound(deps: ReconcileSchedulesDeps): Round<object> {
   let comparedAt = -Infinity;
-  return async () => {
-    await countFailures(deps);
-    await syncChanged(deps);
-    await fireLate(deps);
-    if (performance.now() < comparedAt + COMPARE_INTERVAL_MS) return;
-    comparedAt = performance.now();
-    await compareAll(deps);
+  return {
+    name: 'schedules',
+    everyMs: 3000,
+    async run() {
+      await countFailures(deps);
+      await syncChanged(deps);
+      await fireLate(deps);
+      if (performance.now() < comparedAt + COMPARE_INTERVAL_MS) return;
+      comparedAt = performance.now();
+      await compareAll(deps);
+    },
   };
 }
 

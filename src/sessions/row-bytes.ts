@@ -1,5 +1,6 @@
 import type { Database } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
+import type { Round } from '../platform/rounds.js';
 
 /**
  * The bytes of a session's rows count in the storage of its project. `session_states.row_bytes` has them: a new session writes its own,
@@ -29,3 +30,9 @@ export async function addRowBytes(db: Database): Promise<boolean> {
   );
   return added!.count === MAX_CHANGES;
 }
+
+export const rowBytes: Round<{ db: Database }> = {
+  name: 'bytes of rows',
+  everyMs: 2000,
+  run: async ({ db }) => ((await addRowBytes(db)) ? 0 : null),
+};

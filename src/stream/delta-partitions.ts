@@ -1,5 +1,6 @@
 import type { Database, Db } from '../db/db.js';
 import { sqlState, transaction } from '../db/transaction.js';
+import type { Round } from '../platform/rounds.js';
 
 const PARTITION_SECONDS = 600;
 /** Partitions to create ahead of the current one: the reconciler may be away for half an hour. */
@@ -73,6 +74,15 @@ export async function dropOldPartitions(db: Database): Promise<number> {
   }
   return dropped;
 }
+
+export const deltaPartitions: Round<{ db: Database }> = {
+  name: 'partitions of deltas',
+  everyMs: 15_000,
+  async run({ db }) {
+    await createPartitions(db);
+    await dropOldPartitions(db);
+  },
+};
 
 /** From the open turns, which are few, to their rows by index: the old partitions may have millions of rows. */
 async function moveDeltasOfOpenTurns(db: Database, before: string): Promise<void> {

@@ -12,7 +12,7 @@ import type { Notifier } from './notify.js';
 const FLUSH_INTERVAL_MS = 250;
 /**
  * A worker may miss the notification of a cancel request. The stream stops this long after the request, at a flush, well before the
- * reconciler ends the turn (src/reconciler/rounds.ts derives its time from this one). So the cut-off message contains everything
+ * reconciler ends the turn (src/reconciler/overdue-cancels.ts derives its time from this one). So the cut-off message contains everything
  * that watchers received.
  */
 export const STOP_AFTER_CANCEL_MS = 2 * FLUSH_INTERVAL_MS;

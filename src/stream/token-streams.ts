@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../db/db.js';
 import { Lease } from '../db/lease.js';
 import { runSql, sql } from '../db/sql.js';
+import type { Round } from '../platform/rounds.js';
 import { sqlState } from '../db/transaction.js';
 
 /** Open streams of all tokens of a session, in all processes together (docs/contract.md §16). */
@@ -174,3 +175,9 @@ export async function deleteDeadTokenStreams(db: Database): Promise<void> {
     `DELETE FROM leases WHERE name >= '${LEASE_NAME}' AND name < '${LEASE_NAME}~' AND until < clock_timestamp() - ${DEAD_AFTER}`,
   );
 }
+
+export const deadTokenStreams: Round<{ db: Database }> = {
+  name: 'streams of dead processes',
+  everyMs: 15_000,
+  run: ({ db }) => deleteDeadTokenStreams(db),
+};

@@ -3,6 +3,7 @@ import type { Database } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { StartedActivity, TurnWorkflows } from '../temporal/turn-workflows.js';
 import type { Logger } from '../platform/logger.js';
+import type { Round } from '../platform/rounds.js';
 import { checkAgain } from './check-again.js';
 import type { Lease } from '../db/lease.js';
 import { deadAmong, findDeadWorkers, forgetWorker } from './workers.js';
@@ -17,13 +18,16 @@ export interface TakeOverDeps {
   count: (action: string) => void;
 }
 
+/** `leader`: the lease of this process. */
+type LeaderDeps = TakeOverDeps & { leader: Lease };
+
 /**
  * Fails the activities of crashed workers now, so that Temporal retries them on other workers. A crashed worker is forgotten
  * only after Temporal has answered for each of its activities; until then every round tries again. Returns the ms until the next
  * lease may run out.
  */
-export async function takeOver(deps: TakeOverDeps, leader: Lease): Promise<number | null> {
-  const { db, workflows, log, count } = deps;
+export async function takeOver(deps: LeaderDeps): Promise<number | null> {
+  const { db, workflows, log, count, leader } = deps;
   const { ids, nextMs } = await findDeadWorkers(db, workflows.namespace, leader);
   for (const workerId of ids) {
     try {
@@ -40,6 +44,8 @@ export async function takeOver(deps: TakeOverDeps, leader: Lease): Promise<numbe
   }
   return nextMs;
 }
+
+export const crashedWorkers: Round<LeaderDeps> = { name: 'crashed workers', everyMs: 500, run: takeOver };
 
 /** Returns the number of reassigned activities. */
 async function failActivitiesOf({ db, workflows }: TakeOverDeps, workerId: string): Promise<number> {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createScheduleRounds } from '../../src/schedules/reconcile.js';
+import { createScheduleRound } from '../../src/schedules/reconcile.js';
 import { createTurnSchedules } from '../../src/temporal/turn-schedules.js';
 import { eventually } from '../support/eventually.js';
 import { testLogger } from '../support/log.js';
@@ -42,13 +42,13 @@ describe('Temporal’s schedules follow the tables', () => {
     const installation = async (): Promise<string> => id;
     const { taskQueue } = service.config;
     const schedules = createTurnSchedules(temporal, { taskQueue, catchupSeconds: 600, installation });
-    await createScheduleRounds({
+    await createScheduleRound({
       db: service.db,
       log: testLogger(),
       schedules,
       installation,
       fire: async () => undefined,
-    })();
+    }).run({});
   };
   const listed = (id: string, isListed = true): Promise<void> =>
     eventually('Temporal’s list', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import pLimit from 'p-limit';
 import pg from 'pg';
 import type { Database } from '../../../src/db/db.js';
-import { CANCEL_GRACE_MS } from '../../../src/reconciler/rounds.js';
+import { CANCEL_GRACE_MS } from '../../../src/reconciler/overdue-cancels.js';
 import { createPartitions, dropOldPartitions } from '../../../src/stream/delta-partitions.js';
 import { DeltaStore } from '../../../src/stream/deltas.js';
 import { bytesOfFrame, MAX_BATCH_BYTES, type Frame } from '../../../src/stream/frames.js';

@@ -11,7 +11,7 @@ import type { TurnOutcome } from '../../../src/turns/outcome.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
 import { acceptMessage } from '../../support/accept-message.js';
-import { cancelOverdue } from '../../../src/reconciler/rounds.js';
+import { cancelOverdue } from '../../../src/reconciler/overdue-cancels.js';
 import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.js';
 import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
 import { TurnEndedError } from '../../../src/turns/errors.js';
