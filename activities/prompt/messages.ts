@@ -228,7 +228,7 @@ function add(messages: Anthropic.MessageParam[], role: 'user' | 'assistant', blo
   else messages.push({ role, content: [...blocks] });
 }
 
-/** The API refuses a request with thinking that has no signature: gateways send such thinking, and earlier builds stored it. */
+/** The API refuses a request with thinking that has no signature: gateways send such thinking. */
 function isUsableThinking(block: Extract<AssistantBlock, { type: 'thinking' | 'redacted_thinking' }>): boolean {
   return (block.type === 'thinking' ? block.signature : block.data) !== '';
 }

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import { MIB } from '../../../src/platform/units.js';
-import type { TreeEntry } from '../../../src/workspaces/manifest.js';
 import type { CommandEnd } from '../../../src/workspaces/sandbox.js';
 
 /** The port of a sandbox pod's daemon. */
@@ -20,8 +19,7 @@ export type FromWorker =
   | { type: 'end' }
   | { type: 'run'; argv: string[]; cwd: string; timeoutMs: number; stdin: boolean }
   | { type: 'abort' }
-  /** `packed`: the entries come as a manifest. Workers of earlier versions do not ask for it. */
-  | { type: 'scan'; packed?: true }
+  | { type: 'scan' }
   | { type: 'content'; path: string }
   | { type: 'stored' };
 
@@ -33,8 +31,8 @@ export type FromPod =
   /** The command's output comes before. */
   | { type: 'ran'; end: CommandEnd }
   | { type: 'aborted' }
-  /** A manifest with the entries follows (`encodeManifest`); pods of earlier versions send them in the message. */
-  | { type: 'scanned'; entries?: TreeEntry[]; notKept: number; isOver: boolean }
+  /** A manifest with the entries follows (`encodeManifest`). */
+  | { type: 'scanned'; notKept: number; isOver: boolean }
   /** After the bytes of a `content`. */
   | { type: 'end' }
   | { type: 'closed' }

@@ -91,7 +91,7 @@ class Connection {
         const message = await this.channel.take();
         if (Buffer.isBuffer(message)) throw new Error('bytes came that nothing announced');
         if (message.type === 'run') await this.#run(message);
-        else if (message.type === 'scan') return await this.#store(message.packed === true);
+        else if (message.type === 'scan') return await this.#store();
         // Of a command that has just ended.
         else if (message.type !== 'abort') throw new Error(`${message.type} is not expected`);
       }
@@ -150,18 +150,18 @@ class Connection {
     }
   }
 
-  async #store(isPacked: boolean): Promise<void> {
+  async #store(): Promise<void> {
     const sandbox = this.#sandbox!;
     this.#sandbox = null;
-    await sandbox.close((scanned) => this.#passOn(scanned, isPacked));
+    await sandbox.close((scanned) => this.#passOn(scanned));
     await this.channel.send({ type: 'closed' });
   }
 
   /** Passes on the tree and the contents that are asked for, until the worker has stored them. */
-  async #passOn({ entries, notKept, isOver, contentOf }: ScannedTree, isPacked: boolean): Promise<void> {
+  async #passOn({ entries, notKept, isOver, contentOf }: ScannedTree): Promise<void> {
     const kept = isOver ? [] : entries;
-    await this.channel.send({ type: 'scanned', ...(!isPacked && { entries: kept }), notKept, isOver });
-    if (isPacked) await this.channel.sendBytes(await encodeManifest({ ...EMPTY_MANIFEST, entries: kept }));
+    await this.channel.send({ type: 'scanned', notKept, isOver });
+    await this.channel.sendBytes(await encodeManifest({ ...EMPTY_MANIFEST, entries: kept }));
     for (;;) {
       const message = await this.channel.take();
       if (Buffer.isBuffer(message)) throw new Error('bytes came that nothing announced');

@@ -160,15 +160,14 @@ class RemoteSandbox implements Sandbox {
       return null;
     }
     try {
-      await this.channel.send({ type: 'scan', packed: true });
+      await this.channel.send({ type: 'scan' });
       const late = (): never => {
         throw new SandboxFailedError('a pod did not read its tree in time');
       };
       const scanned = await unlessLate(receive(this.channel), SCAN_TIMEOUT_MS, late);
       if (scanned.type !== 'scanned') throw new SandboxFailedError(`the pod answers with ${scanned.type}`);
       const { notKept, isOver } = scanned;
-      const found = scanned.entries ?? (await this.#entries());
-      const entries = await checkScan({ entries: found, notKept, isOver }, this.maxBytes);
+      const entries = await checkScan({ entries: await this.#entries(), notKept, isOver }, this.maxBytes);
       const sizes = new Map(entries.filter(isFile).map(({ path, size }) => [path, size]));
       const contentOf = (path: string): Readable =>
         Readable.from(this.#read(path, sizes.get(path)!), { objectMode: false });
