@@ -1,21 +1,11 @@
 import type { Database } from '../db/db.js';
 import { deleteRecords } from '../db/answers-of-resources.js';
+import { ROWS_OF_TURN } from '../db/rows-of-turn.js';
 import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
 import { WEBHOOK_EVENT_TYPES } from '../webhooks/event-types.js';
 import { DELIVERY_ID } from '../webhooks/record-deliveries.js';
 import { notifyDeletedSessions } from './deleted-sessions.js';
-
-const ROWS_OF_TURNS = [
-  'turn_servers',
-  'model_calls',
-  'model_steps',
-  'tool_calls',
-  'required_actions',
-  'mcp_tasks',
-  'elicitations',
-  'authorization_waits',
-];
 
 /** A deleted session is kept for this long, so that work under way at its deletion can end. */
 const KEPT = "interval '1 hour'";
@@ -42,7 +32,7 @@ export async function purgeSessions(db: Database, limit: number): Promise<{ turn
        purged AS (
          SELECT id, session_id, number FROM (SELECT due.*, sum(rows) OVER (ORDER BY id) - rows AS rows_before FROM due) AS due
          WHERE rows_before < ${MAX_ROWS}),
-       ${ROWS_OF_TURNS.map((table) => `in_${table} AS (DELETE FROM ${table} USING purged WHERE turn_id = purged.id),`).join('\n')}
+       ${ROWS_OF_TURN.map(({ table }) => `in_${table} AS (DELETE FROM ${table} USING purged WHERE turn_id = purged.id),`).join('\n')}
        in_events AS (
          DELETE FROM events USING purged WHERE events.session_id = purged.session_id AND turn_number = purged.number
          RETURNING events.id, events.type, events.session_id),

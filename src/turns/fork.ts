@@ -1,5 +1,6 @@
 import type { Tx } from '../db/db.js';
 import type { SessionTool } from '../db/entities/sessions.js';
+import { ROWS_OF_TURN, type CopiedRows } from '../db/rows-of-turn.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
 import { runSql, sql } from '../db/sql.js';
 import { requireStorage } from '../files/storage-limit.js';
@@ -172,55 +173,6 @@ async function copySession(
   return row.tools;
 }
 
-/**
- * The rows of turns, by table. `columns` are copied as they are. `place`, the place of a row `r` in its turn, and `bytes` are what
- * portions are made by.
- */
-const ROWS_OF_TURNS = [
-  {
-    table: 'turn_servers',
-    columns: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user',
-    place: 'r.index',
-    bytes: 'coalesce(pg_column_size(r.offered_tools), 0)',
-  },
-  {
-    table: 'model_calls',
-    columns:
-      'step, position, call, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error, first_token_ms',
-    place: 'r.step',
-    bytes: '0',
-  },
-  {
-    table: 'model_steps',
-    columns: 'step, message_id, model_id, content, stop_reason',
-    place: 'r.step',
-    bytes: 'pg_column_size(r.content)',
-  },
-  {
-    table: 'tool_calls',
-    columns:
-      'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
-    place: '(r.step * 1000000::bigint + r.index)',
-    bytes: 'pg_column_size(r.input) + coalesce(pg_column_size(r.content), 0)',
-  },
-  {
-    table: 'required_actions',
-    columns:
-      'step, index, tool_use_id, kind, needed_cost, state, asked_at, expires_at, answer_position, answered_at, taken_at, closed_at',
-    place: 'r.step',
-    bytes: '0',
-    namesSession: true,
-  },
-  {
-    table: 'authorization_waits',
-    columns:
-      'step, index, n, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at, answer_position, closed_at, taken_at',
-    place: 'r.step',
-    bytes: '0',
-    namesSession: true,
-  },
-];
-
 async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]): Promise<void> {
   const newIdOf = new Map(turns.map(({ id, newId }) => [id, newId]));
   const newIds = new Map<number, NewIds>(
@@ -245,7 +197,7 @@ async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]):
             JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id JOIN sessions fork ON fork.id = ${to}`,
     );
   }
-  for (const rows of ROWS_OF_TURNS) await copyRows(tx, from, to, turns, rows);
+  for (const { table, copied } of ROWS_OF_TURN) if (copied !== null) await copyRows(tx, from, to, turns, table, copied);
   await copyEvents(tx, from, to, turns.at(-1)!.number, newIds);
   const last = turns.at(-1)!;
   // Those that the copied turns made: a later turn's summary is not yet there.
@@ -270,7 +222,8 @@ async function copyRows(
   from: string,
   to: string,
   turns: CopiedTurn[],
-  { table, columns, place, bytes, namesSession = false }: (typeof ROWS_OF_TURNS)[number],
+  table: string,
+  { columns, place, bytes, namesSession }: CopiedRows,
 ): Promise<void> {
   const places = await tx.query<Place[]>(
     `SELECT t.number, ${place} AS place, count(*)::integer AS rows, sum(${bytes})::bigint AS bytes

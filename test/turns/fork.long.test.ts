@@ -395,7 +395,7 @@ const OWN_COLUMNS: Record<string, [key: string, own: string[]]> = {
   events: ['session_id', ['id', 'session_id', 'turn_id']],
   turn_servers: ['turn_id', ['turn_id']],
   // What names the activity of a call: it has ended.
-  model_calls: ['turn_id', ['turn_id', 'task_token', 'joined_by']],
+  model_calls: ['turn_id', ['turn_id', 'task_token']],
   model_steps: ['turn_id', ['turn_id']],
   tool_calls: ['turn_id', ['turn_id', 'task_token', 'holds_task']],
   required_actions: ['turn_id', ['turn_id', 'session_id']],

@@ -1,0 +1,75 @@
+/** What a fork copies of a table: `columns` as they are. `place`, the place of a row `r` in its turn, and `bytes` are what portions are made by. */
+export interface CopiedRows {
+  columns: string;
+  place: string;
+  bytes: string;
+  /** The rows name the session, too. */
+  namesSession?: true;
+}
+
+/** A table whose rows belong to one turn, by `turn_id`. They go with it. */
+interface RowsOfTurn {
+  table: string;
+  /** Null if a fork has no such rows. */
+  copied: CopiedRows | null;
+}
+
+export const ROWS_OF_TURN: readonly RowsOfTurn[] = [
+  {
+    table: 'turn_servers',
+    copied: {
+      columns: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user',
+      place: 'r.index',
+      bytes: 'coalesce(pg_column_size(r.offered_tools), 0)',
+    },
+  },
+  {
+    table: 'model_calls',
+    copied: {
+      columns:
+        'step, position, call, message_id, worker_id, started_at, ended_at, model_id, usage, cost, currency, error, first_token_ms',
+      place: 'r.step',
+      bytes: '0',
+    },
+  },
+  {
+    table: 'model_steps',
+    copied: {
+      columns: 'step, message_id, model_id, content, stop_reason',
+      place: 'r.step',
+      bytes: 'pg_column_size(r.content)',
+    },
+  },
+  {
+    table: 'tool_calls',
+    copied: {
+      columns:
+        'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
+      place: '(r.step * 1000000::bigint + r.index)',
+      bytes: 'pg_column_size(r.input) + coalesce(pg_column_size(r.content), 0)',
+    },
+  },
+  {
+    table: 'required_actions',
+    copied: {
+      columns:
+        'step, index, tool_use_id, kind, needed_cost, state, asked_at, expires_at, answer_position, answered_at, taken_at, closed_at',
+      place: 'r.step',
+      bytes: '0',
+      namesSession: true,
+    },
+  },
+  {
+    table: 'authorization_waits',
+    copied: {
+      columns:
+        'step, index, n, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at, answer_position, closed_at, taken_at',
+      place: 'r.step',
+      bytes: '0',
+      namesSession: true,
+    },
+  },
+  // What a server asked and worked on: a copied turn has ended.
+  { table: 'mcp_tasks', copied: null },
+  { table: 'elicitations', copied: null },
+];
