@@ -11,7 +11,7 @@ import { mayElicit } from '../../src/sessions/tools.js';
 import type { McpToolset } from '../../src/db/entities/sessions.js';
 import type { ActivityDeps } from '../deps.js';
 import type { QuestionsOf } from '../tools/tool.js';
-import { storeWithRetries } from './run-activity.js';
+import { storeWithRetries } from '../../src/steps/store-with-retries.js';
 import type { CallWait } from './call-wait.js';
 
 const CANCEL: ElicitationAnswer = { action: 'cancel' };

@@ -12,7 +12,8 @@ import { reachBudget } from './budget.js';
 import { withFallback } from './fall-back.js';
 import { prepareCall, withOfferedNames, type PreparedCall, type StepInput } from './prepare-call.js';
 import { readOutput } from './read-output.js';
-import { endTurnAfterLostWorkers, runActivity, storeWithRetries } from './run-activity.js';
+import { storeWithRetries } from '../../src/steps/store-with-retries.js';
+import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** Factors applied to our token estimate: the next one each time the API still rejects the request as too long. */

@@ -1,5 +1,6 @@
 import type { ActivityDeps } from '../deps.js';
-import { MAX_LOST_WORKERS, runActivity, storeWithRetries, type Attempt } from './run-activity.js';
+import { storeWithRetries } from '../../src/steps/store-with-retries.js';
+import { MAX_LOST_WORKERS, runActivity, type Attempt } from './run-activity.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { nothingKept, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';

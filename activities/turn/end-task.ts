@@ -12,7 +12,8 @@ import type { ActivityDeps } from '../deps.js';
 import { fetchResult, unknownTask, unreadableResult, type TaskAnswer } from '../tools/mcp/ask-task.js';
 import { storeToolResult, type ToolResult } from '../../src/steps/tool-call.js';
 import { taskOpen } from './open-task.js';
-import { MAX_LOST_WORKERS, storeWithRetries } from './run-activity.js';
+import { storeWithRetries } from '../../src/steps/store-with-retries.js';
+import { MAX_LOST_WORKERS } from './run-activity.js';
 
 type OpenTaskCall = TaskCall & { task: TaskRow };
 

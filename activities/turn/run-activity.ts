@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure, TemporalFailure } from '@temporalio/common';
-import pRetry from 'p-retry';
 import { ServiceError } from '../../src/platform/errors.js';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
@@ -171,19 +170,4 @@ function unexpectedFailure(
 export function endTurnAfterLostWorkers(lostWorkers: number): void {
   if (lostWorkers < MAX_LOST_WORKERS_OF_MODEL_CALL) return;
   throw ApplicationFailure.nonRetryable(`${lostWorkers} workers were lost during this activity.`, 'WorkersLost');
-}
-
-/**
- * Stores the start or the outcome of a call. While Postgres or the file storage is unreachable, it keeps the outcome in memory and retries the
- * commit, instead of calling the model or the tool a second time. Stops when the activity's signal aborts.
- */
-export function storeWithRetries<T>(store: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  return pRetry(store, {
-    retries: 1000,
-    minTimeout: 100,
-    maxTimeout: 2000,
-    signal,
-    shouldRetry: ({ error }) =>
-      isDatabaseAway(error) || (error instanceof ServiceError && error.type === 'storage_error'),
-  });
 }

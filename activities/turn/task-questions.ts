@@ -16,7 +16,7 @@ import type { CallPlace } from '../../src/turns/facts.js';
 import type { ActivityDeps } from '../deps.js';
 import { POLL_SECONDS } from '../tools/mcp/task-session.js';
 import { storeQuestion } from './ask-person.js';
-import { storeWithRetries } from './run-activity.js';
+import { storeWithRetries } from '../../src/steps/store-with-retries.js';
 import { showAsking } from './call-wait.js';
 
 /** After the first question, more may follow at once. */

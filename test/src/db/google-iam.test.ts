@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import pg from 'pg';
 import type { Database } from '../../../src/db/db.js';
-import { storeWithRetries } from '../../../activities/turn/run-activity.js';
+import { storeWithRetries } from '../../../src/steps/store-with-retries.js';
 import { startApi } from '../../../api/main.js';
 import { databaseUrlOf } from '../../../ops/command.js';
 import { clientConfig, databaseTokens } from '../../../src/db/client-config.js';
