@@ -33,7 +33,7 @@ import { ensureMaintenanceSchedules } from '../src/temporal/maintenance-schedule
 import { openTurnEngine } from '../src/engine.js';
 import { FairQueue } from '../src/platform/fair-queue.js';
 import { Slots } from './slots.js';
-import { MAX_WAITING_CALLS } from './turn/call-wait.js';
+import { MAX_WAITING_CALLS } from './tools/mcp/call-wait.js';
 import { ModelClients } from './model/clients.js';
 import { createSend } from './model/send.js';
 import { installTemporalRuntime } from './temporal-runtime.js';

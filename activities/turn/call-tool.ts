@@ -24,8 +24,8 @@ import { planAuthorization } from '../../src/answers/authorization-wait.js';
 import { closeElicitations } from '../../src/answers/elicitation.js';
 import { loadRunningMs } from '../../src/turns/running-time.js';
 import { remainingMs, TurnClock } from './turn-clock.js';
-import { askPerson } from './ask-person.js';
-import { CallWait } from './call-wait.js';
+import { askPerson } from '../tools/mcp/ask-person.js';
+import { CallWait } from '../tools/mcp/call-wait.js';
 import type { TurnActivities } from './turn-activities.js';
 
 /** For the last statements of a call after the grace of its worker; the worker ends 3 s after it. */

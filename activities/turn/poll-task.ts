@@ -16,7 +16,7 @@ import { noSlot, taskOpen } from './open-task.js';
 import type { PollSlots } from './poll-slots.js';
 import { remainingMs } from './turn-clock.js';
 import { runActivity } from './run-activity.js';
-import { showAsking } from './call-wait.js';
+import { showAsking } from '../tools/mcp/call-wait.js';
 import { isNew, reportedState } from './task-progress.js';
 import { deliverAnswers, dueQuestions, TaskQuestionBasket } from './task-questions.js';
 import type { TurnActivities } from './turn-activities.js';

@@ -15,9 +15,9 @@ import { actionsAnswered } from '../../src/platform/metrics.js';
 import type { CallPlace } from '../../src/turns/facts.js';
 import type { ActivityDeps } from '../deps.js';
 import { POLL_SECONDS } from '../tools/mcp/task-session.js';
-import { storeQuestion } from './ask-person.js';
+import { storeQuestion } from '../tools/mcp/ask-person.js';
 import { storeWithRetries } from '../../src/steps/store-with-retries.js';
-import { showAsking } from './call-wait.js';
+import { showAsking } from '../tools/mcp/call-wait.js';
 
 /** After the first question, more may follow at once. */
 const GATHER_MS = 300;

@@ -5,7 +5,7 @@ import { CommandSlots } from '../../activities/command-slots.js';
 import { ConcurrencyLimit, isLimitReached } from '../../activities/concurrency-limit.js';
 import { FairQueue } from '../../src/platform/fair-queue.js';
 import { Slots } from '../../activities/slots.js';
-import { CallWait } from '../../activities/turn/call-wait.js';
+import { CallWait } from '../../activities/tools/mcp/call-wait.js';
 import type { ActivityDeps } from '../../activities/deps.js';
 
 const forever = new AbortController().signal;

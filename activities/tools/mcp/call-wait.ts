@@ -1,10 +1,22 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { CallSlots } from '../call-slots.js';
-import type { CallPlace } from '../../src/turns/facts.js';
-import type { ActivityDeps } from '../deps.js';
+import type { FairQueue } from '../../../src/platform/fair-queue.js';
+import type { Logger } from '../../../src/platform/logger.js';
+import type { TurnWorkflows } from '../../../src/temporal/turn-workflows.js';
+import type { CallPlace } from '../../../src/turns/facts.js';
 
 /** contract.md §23: connections of a project in a process whose calls wait for a person. */
 export const MAX_WAITING_CALLS = 500;
+
+/** The slots of a call, which gives them back while it waits. */
+interface HeldSlots {
+  pause: () => void;
+  resume: (signal: AbortSignal) => Promise<void>;
+}
+
+export interface ShowAskingDeps {
+  workflows: Pick<TurnWorkflows, 'signalAsking'>;
+  log: Logger;
+}
 
 interface WaitingCall extends CallPlace {
   projectId: string;
@@ -17,9 +29,9 @@ export class CallWait {
   #shown = Promise.resolve();
 
   constructor(
-    private readonly deps: Pick<ActivityDeps, 'waitingCalls' | 'workflows' | 'log'>,
+    private readonly deps: ShowAskingDeps & { waitingCalls: FairQueue },
     private readonly call: WaitingCall,
-    private readonly slots: Pick<CallSlots, 'pause' | 'resume'>,
+    private readonly slots: HeldSlots,
     /** Stops the time limits of the call until the returned function runs. */
     private readonly hold: () => () => void,
   ) {}
@@ -68,7 +80,7 @@ export class CallWait {
  * found by `WaitsFor`, or is found until the call ends.
  */
 export async function showAsking(
-  { workflows, log }: Pick<ActivityDeps, 'workflows' | 'log'>,
+  { workflows, log }: ShowAskingDeps,
   { turnId, step, index }: CallPlace,
   asks: boolean,
 ): Promise<void> {

@@ -1,18 +1,24 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import { closeElicitations, readElicitation, type ElicitationAnswer } from '../../src/answers/elicitation.js';
-import { openElicitation, TooManyQuestionsError } from '../../src/answers/open-elicitation.js';
-import type { AskedQuestion, QuestionHandler } from '../../src/mcp/questions.js';
-import { readQuestion } from '../../src/mcp/questions.js';
-import { newId } from '../../src/platform/ids.js';
-import { actionsAnswered } from '../../src/platform/metrics.js';
-import { TurnEndedError } from '../../src/turns/errors.js';
-import type { CallPlace } from '../../src/turns/facts.js';
-import { mayElicit } from '../../src/sessions/tools.js';
-import type { McpToolset } from '../../src/db/entities/sessions.js';
-import type { ActivityDeps } from '../deps.js';
-import type { QuestionsOf } from '../tools/tool.js';
-import { storeWithRetries } from '../../src/steps/store-with-retries.js';
+import { closeElicitations, readElicitation, type ElicitationAnswer } from '../../../src/answers/elicitation.js';
+import { openElicitation, TooManyQuestionsError } from '../../../src/answers/open-elicitation.js';
+import type { AskedQuestion, QuestionHandler } from '../../../src/mcp/questions.js';
+import { readQuestion } from '../../../src/mcp/questions.js';
+import { newId } from '../../../src/platform/ids.js';
+import { actionsAnswered } from '../../../src/platform/metrics.js';
+import { TurnEndedError } from '../../../src/turns/errors.js';
+import type { CallPlace } from '../../../src/turns/facts.js';
+import { mayElicit } from '../../../src/sessions/tools.js';
+import type { McpToolset } from '../../../src/db/entities/sessions.js';
+import type { AnswerWatch } from '../../../src/answers/answer-watch.js';
+import type { TurnDeps } from '../../../src/turns/change-turn.js';
+import type { QuestionsOf, ToolDeps } from '../tool.js';
+import { storeWithRetries } from '../../../src/steps/store-with-retries.js';
 import type { CallWait } from './call-wait.js';
+
+export interface AskDeps extends TurnDeps {
+  config: ToolDeps['config'];
+  answers: AnswerWatch;
+}
 
 const CANCEL: ElicitationAnswer = { action: 'cancel' };
 
@@ -20,7 +26,7 @@ type Retry = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Answers questions that servers ask during a direct call: asks the person, and waits within the activity. */
 export function askPerson(
-  deps: ActivityDeps,
+  deps: AskDeps,
   place: CallPlace,
   toolsets: readonly McpToolset[],
   wait: CallWait,
@@ -53,7 +59,7 @@ export function askPerson(
  * @throws McpError -32602, which the server gets, if it has asked too many
  */
 export async function storeQuestion(
-  deps: ActivityDeps,
+  deps: AskDeps,
   place: CallPlace,
   question: AskedQuestion,
   requestId: number | string,
@@ -75,7 +81,7 @@ export async function storeQuestion(
 
 /** Waits until the question is answered, expires, or is withdrawn by its server. */
 async function waitForAnswer(
-  deps: ActivityDeps,
+  deps: AskDeps,
   turnId: string,
   id: string,
   withdrawn: AbortSignal,
