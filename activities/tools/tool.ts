@@ -10,8 +10,6 @@ import type { SandboxProvider } from '../../src/workspaces/sandbox.js';
 import type { ManifestCache } from '../../src/workspaces/manifest-cache.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { ToolResult } from '../../src/steps/tool-call.js';
-import type { Cleaner } from '../../src/mcp/cleaner.js';
-import type { QuestionHandler } from '../../src/mcp/questions.js';
 import type { McpConnections } from './mcp/connections.js';
 
 /** What each tool returns. */
@@ -38,12 +36,7 @@ export interface ToolCall {
   signal: AbortSignal;
   /** Reports progress, which restarts the tool's time limit. */
   progress: () => void;
-  /** Answers what an MCP server asks during the call; undefined if the server may not ask. */
-  onQuestion?: QuestionsOf;
 }
-
-/** Returns what answers the questions of a server; undefined if the session does not let it ask. */
-export type QuestionsOf = (serverId: string, cleaner: Cleaner) => QuestionHandler | undefined;
 
 export interface ToolDeps {
   config: Config;

@@ -1,14 +1,7 @@
 import type { ActivityDeps } from '../deps.js';
-import { storeWithRetries } from '../../src/steps/store-with-retries.js';
-import { MAX_LOST_WORKERS, runActivity, type Attempt } from './run-activity.js';
-import type { TurnContext } from '../../src/steps/context.js';
-import { TurnEndedError } from '../../src/turns/errors.js';
-import { nothingKept, outcomeUnknown, restarted, runTool } from '../tools/run-tool.js';
 import { withCallSlots, type CallSlots } from '../call-slots.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
-import { runnableTools, runsInSandbox, type RunnableTool } from '../tools/offered-tools.js';
-import { deferralLimits } from './deferral-limits.js';
-import { workspaceReruns } from '../../src/platform/metrics.js';
+import { storeWithRetries } from '../../src/steps/store-with-retries.js';
 import {
   loadToolCall,
   startToolCall,
@@ -17,28 +10,23 @@ import {
   type ToolCallRow,
   type ToolResult,
 } from '../../src/steps/tool-call.js';
-import { unrunResult } from '../tools/unrun-result.js';
-import { keepTask } from '../tools/mcp/keep-task.js';
-import { findTurnServers } from '../../src/mcp/user-credentials.js';
-import { planAuthorization } from '../../src/answers/authorization-wait.js';
-import { closeElicitations } from '../../src/answers/elicitation.js';
+import { TurnEndedError } from '../../src/turns/errors.js';
 import { loadRunningMs } from '../../src/turns/running-time.js';
-import { remainingMs, TurnClock } from './turn-clock.js';
-import { askPerson } from '../tools/mcp/ask-person.js';
-import { CallWait } from '../tools/mcp/call-wait.js';
+import type { FindKind } from '../tools/kind-of.js';
+import { restarted } from '../tools/outcomes.js';
+import { runTool } from '../tools/run-tool.js';
+import type { CallRun, Pause, Suspension, ToolKind } from '../tools/tool-kind.js';
+import { unrunResult } from '../tools/unrun-result.js';
+import { MAX_LOST_WORKERS, runActivity, type Attempt } from './run-activity.js';
 import type { TurnActivities } from './turn-activities.js';
+import { remainingMs, TurnClock } from './turn-clock.js';
 
 /** For the last statements of a call after the grace of its worker; the worker ends 3 s after it. */
 const LAST_STORE_MS = 2000;
 
-/** A tool call, and the attempt of the activity that makes it. */
-interface Run {
-  deps: ActivityDeps;
-  turn: TurnContext;
-  call: ToolCallRow;
-  tool: RunnableTool | undefined;
+interface Run extends CallRun {
+  kind: ToolKind;
   attempt: Attempt;
-  signal: AbortSignal;
 }
 
 type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
@@ -46,29 +34,24 @@ type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
 /**
  * Runs one tool call of a step, at most once: `started` is recorded before the call is sent. A retry that finds `started`
  * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls") and the call has not
- * taken several workers down.
+ * taken several workers down. What only some calls need is in their kind (activities/tools/tool-kind.ts).
  */
-export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActivities['callTool'] {
+export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit, kindOf: FindKind): TurnActivities['callTool'] {
   return ({ turnId, step, index }) =>
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
-      const run: Run = { deps, turn, call, tool: findTool(deps, turn, call), attempt, signal };
-      if (call.state === 'task') return taskOf(run);
+      const kind = kindOf(turn, call);
+      // The tools of a turn do not change: that of a call which has become a task is still there.
+      if (call.state === 'task') return kind.suspended!();
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
       if (mustNotRun(call)) return storeUnrunCall(deps, call, unrunResult(call)).then(() => undefined);
-      const serverId = await unauthorizedServer(run);
-      if (serverId !== null) {
-        await planAuthorization(deps, { ...call, state: 'pending' }, serverId);
-        return { kind: 'authorization' };
-      }
+      const run: Run = { turn, call, kind, attempt, signal, rest: attempt.rest };
+      const waits = await kind.prepare?.(run);
+      if (waits != null) return store(deps, run, waits);
       const callInSlots = (): Promise<Outcome> =>
-        withCallSlots(deps, limit, turn.projectId, signal, (slots) =>
-          call.mayAsk ? callAsking(run, slots) : callPlain(run),
-        );
-      if (!runsInSandbox(turn, call)) return callInSlots();
-      const { activitySlots, commandSlots } = deps;
-      return commandSlots.within(turn.projectId, { signal, activitySlots, rest: attempt.rest }, callInSlots);
+        withCallSlots(deps, limit, turn.projectId, signal, (slots) => makeCall(deps, run, slots));
+      return kind.within === undefined ? callInSlots() : kind.within(run, callInSlots);
     });
 }
 
@@ -78,109 +61,76 @@ function mustNotRun({ action, authorization }: ToolCallRow): boolean {
   return authorization?.state === 'denied' || authorization?.state === 'expired';
 }
 
-/** Runs a call whose server asks no questions. */
-async function callPlain(run: Run): Promise<Outcome> {
-  const { deps, turn, call, tool, signal } = run;
-  const result = (await mayStart(run)) ? await runTool(deps, turn, call, tool, signal) : notSentAgain(run);
-  return storeResult(run, result);
-}
-
 /**
- * Runs a call whose server may ask a person. While a question is open, no clock runs and the call holds no slot. Returns
- * what is left of the turn's time.
+ * Makes the call and stores what it came to. In a turn whose calls may ask a person, the activity itself watches the turn's time,
+ * which does not run while they wait, and returns what is left of it.
  */
-async function callAsking(run: Run, slots: CallSlots): Promise<Outcome> {
-  const { deps, turn, call, signal } = run;
+async function makeCall(deps: ActivityDeps, run: Run, slots: CallSlots): Promise<Outcome> {
+  const { turn, call, signal } = run;
+  if (!call.mayAsk) return store(deps, run, await startAndRun(deps, run, NO_PAUSE));
   const loadRemaining = async (): Promise<number> => remainingMs(deps, await loadRunningMs(deps.db, turn.id));
   const clock = new TurnClock(await loadRemaining());
-  const result = await runAsking(run, slots, clock)
-    .catch((error: unknown) => endedByRestart(run, error))
+  const bounded = { ...run, signal: AbortSignal.any([signal, clock.signal]) };
+  const result = await startAndRun(deps, bounded, pauseOf(run, slots, clock))
+    .catch((error: unknown) => endedByRestart(deps, run, error))
     .finally(() => clock.stop());
   if (result !== 'stored') {
-    await storeWithRetries(() => closeElicitations(deps, turn.id, call, 'withdrawn'), signal);
-    const open = await storeResult(run, result);
+    await storeWithRetries(() => closeQuestions(run, 'withdrawn'), signal);
+    const open = await store(deps, run, result);
     if (open !== undefined) return open;
   }
   return { kind: 'done', remainingMs: await loadRemaining() };
 }
 
-async function runAsking(run: Run, slots: CallSlots, clock: TurnClock): ReturnType<typeof runTool> {
-  const { deps, turn, call, tool, attempt, signal } = run;
+const NO_PAUSE: Pause = { begin: () => () => Promise.resolve() };
+
+/** While a call waits for a person it holds no slot, the turn's clock does not run, and heartbeats are rare. */
+function pauseOf({ rest }: Run, slots: CallSlots, clock: TurnClock): Pause {
+  return {
+    begin: () => {
+      const releases = [clock.hold(), rest()];
+      slots.pause();
+      return (signal) => slots.resume(signal).finally(() => releases.forEach((release) => release()));
+    },
+  };
+}
+
+/** Records the start of the call and makes it, unless an earlier attempt has sent it and it must not be sent again. */
+async function startAndRun(deps: ActivityDeps, run: Run, pause: Pause): Promise<ToolResult | Suspension> {
+  const { call, kind, attempt, signal } = run;
   if (call.state === 'started') {
-    await storeWithRetries(() => closeElicitations(deps, turn.id, call, 'lost'), signal);
+    if (call.mayAsk) await storeWithRetries(() => closeQuestions(run, 'lost'), signal);
+    if (!kind.repeatable || attempt.lostWorkers >= MAX_LOST_WORKERS) return kind.notRepeated();
+    kind.beforeRepeat?.(run);
   }
-  if (!(await mayStart(run))) return notSentAgain(run);
-  const bounded = AbortSignal.any([signal, clock.signal]);
-  return runTool(deps, turn, call, tool, bounded, (hold) => {
-    const holdAll = (): (() => void) => {
-      const releases = [hold(), clock.hold(), attempt.rest()];
-      return () => releases.forEach((release) => release());
-    };
-    const wait = new CallWait(deps, { ...call, projectId: turn.projectId }, slots, holdAll);
-    return askPerson(deps, call, turn.toolsets, wait, bounded);
-  });
-}
-
-/** Records the start of the call. Returns false if an earlier attempt has sent it and it must not be sent again. */
-async function mayStart({ deps, turn, call, tool, attempt, signal }: Run): Promise<boolean> {
-  const mayRepeat = tool?.repeatable === true && attempt.lostWorkers < MAX_LOST_WORKERS;
-  if (call.state === 'started' && !mayRepeat) return false;
-  if (call.state === 'started' && attempt.lostWorkers > 0 && runsInSandbox(turn, call)) workspaceReruns.inc();
   await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
-  return true;
-}
-
-/** The result of a call that an earlier attempt has sent. A command leaves nothing: what it changes is stored with its result. */
-function notSentAgain({ turn, call }: Run): ToolResult {
-  return runsInSandbox(turn, call) ? nothingKept(call.name) : outcomeUnknown(call.name);
+  return runTool(kind, run, pause, deps.config.toolTimeoutSeconds);
 }
 
 /** Stores what the call came to. Returns what it waits for, if it has no result yet. */
-async function storeResult(run: Run, result: Awaited<ReturnType<typeof runTool>>): Promise<Outcome> {
-  const { deps, call, attempt, signal } = run;
-  const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, signal);
-  if ('task' in result) {
-    await keepTask(deps, call, result.task, attempt.task, store);
-    return taskOf(run);
+async function store(deps: ActivityDeps, run: Run, result: ToolResult | Suspension): Promise<Outcome> {
+  const { call, attempt, signal } = run;
+  const retry = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, signal);
+  if ('suspended' in result) {
+    await result.store(retry);
+    return result.suspended;
   }
-  if ('unauthorized' in result) {
-    await store(() => planAuthorization(deps, { ...call, state: 'started' }, result.unauthorized));
-    return { kind: 'authorization' };
-  }
-  await store(() => storeToolResult(deps, call, result, attempt.task));
+  await retry(() => storeToolResult(deps, call, result, attempt.task));
   return undefined;
-}
-
-/** The server of a call that the session's user has to authorize first; null if the call may run. */
-async function unauthorizedServer({ deps, turn, call, tool }: Run): Promise<string | null> {
-  if (call.state !== 'pending' || !turn.servers.some(({ asUser }) => asUser)) return null;
-  const serverId = serverOf(tool);
-  if (!turn.servers.some(({ id, asUser }) => id === serverId && asUser)) return null;
-  const [server] = await findTurnServers(deps.db, turn.id, [serverId!]);
-  return server?.user_credential === null ? server.id : null;
 }
 
 /**
  * Stores the result of a call that waited for a person when the grace of its worker ended: here it is known that a restart
  * ended it. Any other error is thrown.
  */
-async function endedByRestart({ deps, call, attempt }: Run, error: unknown): Promise<'stored'> {
-  if (!attempt.isWorkerStopping()) throw error;
-  const store = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, AbortSignal.timeout(LAST_STORE_MS));
-  if ((await store(() => closeElicitations(deps, call.turnId, call, 'lost'))) === 0) throw error;
-  await store(() => storeToolResult(deps, call, restarted(call.name)));
+async function endedByRestart(deps: ActivityDeps, run: Run, error: unknown): Promise<'stored'> {
+  if (!run.attempt.isWorkerStopping()) throw error;
+  const retry = <T>(work: () => Promise<T>): Promise<T> => storeWithRetries(work, AbortSignal.timeout(LAST_STORE_MS));
+  if ((await retry(() => closeQuestions(run, 'lost'))) === 0) throw error;
+  await retry(() => storeToolResult(deps, run.call, restarted(run.call.name)));
   return 'stored';
 }
 
-function findTool(deps: ActivityDeps, turn: TurnContext, call: ToolCallRow): RunnableTool | undefined {
-  return runnableTools(turn, deferralLimits(deps, turn)).runnable.find(({ tool: { name } }) => name === call.name);
-}
-
-function serverOf(tool: RunnableTool | undefined): string | undefined {
-  return tool?.kind === 'mcp' ? tool.tool.serverId : undefined;
-}
-
-/** The tools of a turn do not change: that of a call which has become a task is still there. */
-function taskOf({ tool }: Run): Outcome {
-  return { kind: 'task', serverId: serverOf(tool)! };
+async function closeQuestions(run: Run, state: 'lost' | 'withdrawn'): Promise<number> {
+  return (await run.kind.closeQuestions?.(run, state)) ?? 0;
 }

@@ -113,7 +113,7 @@ export const modelRetries = counter(
 );
 export const toolCallSeconds = histogram(
   'tool_call_duration_seconds',
-  'One tool call, built in or on an MCP server; outcome is ok, error (returned to the model), timeout or aborted',
+  'One tool call, by kind of tool; outcome is ok, error (returned to the model), timeout, aborted, or what the call waits for: task, authorization',
   { labels: ['kind', 'outcome'], buckets: SECONDS },
 );
 export const workspaceCommands = counter(

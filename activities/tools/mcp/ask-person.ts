@@ -11,8 +11,10 @@ import { mayElicit } from '../../../src/sessions/tools.js';
 import type { McpToolset } from '../../../src/db/entities/sessions.js';
 import type { AnswerWatch } from '../../../src/answers/answer-watch.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import type { QuestionsOf, ToolDeps } from '../tool.js';
+import type { Cleaner } from '../../../src/mcp/cleaner.js';
+import type { ToolDeps } from '../tool.js';
 import { storeWithRetries } from '../../../src/steps/store-with-retries.js';
+import type { Retry } from '../tool-kind.js';
 import type { CallWait } from './call-wait.js';
 
 export interface AskDeps extends TurnDeps {
@@ -20,9 +22,10 @@ export interface AskDeps extends TurnDeps {
   answers: AnswerWatch;
 }
 
-const CANCEL: ElicitationAnswer = { action: 'cancel' };
+/** Returns what answers the questions of a server; undefined if the session does not let it ask. */
+export type QuestionsOf = (serverId: string, cleaner: Cleaner) => QuestionHandler | undefined;
 
-type Retry = <T>(work: () => Promise<T>) => Promise<T>;
+const CANCEL: ElicitationAnswer = { action: 'cancel' };
 
 /** Answers questions that servers ask during a direct call: asks the person, and waits within the activity. */
 export function askPerson(

@@ -3,15 +3,10 @@ import type { FairQueue } from '../../../src/platform/fair-queue.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import type { TurnWorkflows } from '../../../src/temporal/turn-workflows.js';
 import type { CallPlace } from '../../../src/turns/facts.js';
+import type { Pause } from '../tool-kind.js';
 
 /** contract.md §23: connections of a project in a process whose calls wait for a person. */
 export const MAX_WAITING_CALLS = 500;
-
-/** The slots of a call, which gives them back while it waits. */
-interface HeldSlots {
-  pause: () => void;
-  resume: (signal: AbortSignal) => Promise<void>;
-}
 
 export interface ShowAskingDeps {
   workflows: Pick<TurnWorkflows, 'signalAsking'>;
@@ -27,13 +22,12 @@ export class CallWait {
   #asked = 0;
   #open = 0;
   #shown = Promise.resolve();
+  #goOn: ReturnType<Pause['begin']> = () => Promise.resolve();
 
   constructor(
     private readonly deps: ShowAskingDeps & { waitingCalls: FairQueue },
     private readonly call: WaitingCall,
-    private readonly slots: HeldSlots,
-    /** Stops the time limits of the call until the returned function runs. */
-    private readonly hold: () => () => void,
+    private readonly pause: Pause,
   ) {}
 
   /** Counts the connection before a question is stored, until the returned function runs. @throws McpError -32602 */
@@ -52,21 +46,16 @@ export class CallWait {
 
   /** A question is open. The returned function ends it, and waits until the call may go on. */
   begin(): (signal: AbortSignal) => Promise<void> {
-    const release = this.hold();
     this.#open += 1;
     if (this.#open === 1) {
-      this.slots.pause();
+      this.#goOn = this.pause.begin();
       this.#show(true);
     }
     return async (signal) => {
       this.#open -= 1;
-      try {
-        if (this.#open > 0) return;
-        this.#show(false);
-        await this.slots.resume(signal);
-      } finally {
-        release();
-      }
+      if (this.#open > 0) return;
+      this.#show(false);
+      await this.#goOn(signal);
     };
   }
 

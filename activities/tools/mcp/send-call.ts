@@ -10,6 +10,7 @@ import { recordServerState } from '../../../src/mcp/store.js';
 import { recordRefusal, recordUse } from '../../../src/mcp/user-credentials.js';
 import { ignored } from '../../../src/platform/ignored.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
+import type { QuestionsOf } from './ask-person.js';
 import type { ConnectTarget } from './connections.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { hasMcpError } from '../../../src/events/store.js';
@@ -20,6 +21,8 @@ export interface McpToolCall extends ToolCall {
   repeatable: boolean;
   /** An earlier attempt may have sent this call. */
   wasSent: boolean;
+  /** Answers what the server asks during the call; undefined if no server of the turn may ask. */
+  onQuestion?: QuestionsOf | undefined;
 }
 
 export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;

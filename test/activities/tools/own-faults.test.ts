@@ -1,15 +1,15 @@
 import { expect } from 'chai';
+import { builtInKind } from '../../../activities/tools/built-in/kind.js';
 import { runTool } from '../../../activities/tools/run-tool.js';
 import { textResult, type BuiltInTool, type ToolDeps } from '../../../activities/tools/tool.js';
 import { ServiceError } from '../../../src/platform/errors.js';
-import type { TurnContext } from '../../../src/steps/context.js';
 import type { ToolCallRow } from '../../../src/steps/tool-call.js';
+import { callRun, NO_PAUSE } from '../../support/call-run.js';
 import { onLogLine, testLogger } from '../../support/log.js';
 
 /** contract.md §23: an error of a built-in tool's own code is an error result. */
 describe('an error of the code of a built-in tool', () => {
-  const deps = { config: { toolTimeoutSeconds: 60 }, log: testLogger() } as unknown as ToolDeps;
-  const turn = { id: 'turn_1', sessionId: 'ses_1', workspace: null } as unknown as TurnContext;
+  const deps = { log: testLogger() } as unknown as ToolDeps;
   const call = {
     turnId: 'turn_1',
     step: 2,
@@ -25,8 +25,7 @@ describe('an error of the code of a built-in tool', () => {
       inputSchema: { type: 'object', properties: {}, additionalProperties: false },
       run: async () => textResult(String(await fail())),
     };
-    const found = { kind: 'built-in', tool, repeatable: true } as const;
-    return runTool(deps, turn, call, found, new AbortController().signal);
+    return runTool(builtInKind(deps, tool), callRun(call), NO_PAUSE, 60);
   };
 
   it('an error of the code of a built-in tool is an error result, and a line of the log with the call', async () => {

@@ -1,14 +1,15 @@
 import { expect } from 'chai';
 import { deferTools, definitionBytes } from '../../../activities/tools/deferral.js';
 import { searchToolsTool } from '../../../activities/tools/built-in/search-tools.js';
+import { builtInKind } from '../../../activities/tools/built-in/kind.js';
 import { runTool } from '../../../activities/tools/run-tool.js';
 import { searchTools } from '../../../activities/tools/search.js';
 import type { ToolDeps } from '../../../activities/tools/tool.js';
 import type { McpServerTool } from '../../../activities/tools/mcp/names.js';
 import type { McpToolset } from '../../../src/db/entities/sessions.js';
-import type { TurnContext } from '../../../src/steps/context.js';
 import { foundTools, formatHits, namesOfHits, shortenHits } from '../../../src/steps/found-tools.js';
 import type { ToolCallRow } from '../../../src/steps/tool-call.js';
+import { callRun, NO_PAUSE } from '../../support/call-run.js';
 import { heapInUse } from '../../support/heap.js';
 import { manyServerTools, TASKS } from '../../support/many-tools.js';
 
@@ -167,18 +168,11 @@ describe('the tools that are found', () => {
 describe('the tool search_tools', () => {
   it('the tool search_tools keeps nothing of its calls, and checks the input of each', async () => {
     const deferred = new Map(manyServerTools().slice(0, 10).map((one) => [one.name, one])); // oxfmt-ignore
-    const deps = { config: { toolTimeoutSeconds: 60 } } as ToolDeps;
-    const turn = { sessionId: 'ses_1', workspace: null } as TurnContext;
     const search = async (input: Record<string, unknown>) => {
       // As each call: with the tools of its turn.
-      const found = {
-        kind: 'built-in',
-        tool: searchToolsTool({ deferred, maxBytes: 1000 }),
-        repeatable: true,
-      } as const;
+      const kind = builtInKind({} as ToolDeps, searchToolsTool({ deferred, maxBytes: 1000 }));
       const call = { name: 'search_tools', toolUseId: 'tu_1', turnId: 'turn_1', step: 1, index: 0, input };
-      const { signal } = new AbortController();
-      const result = await runTool(deps, turn, call as ToolCallRow, found, signal);
+      const result = await runTool(kind, callRun(call as ToolCallRow), NO_PAUSE, 60);
       return 'isError' in result && result.isError;
     };
     expect(await search({ query: '' })).to.equal(true);
