@@ -81,6 +81,29 @@ module.exports = {
       from: { path: '^activities/(prompt|model|tools|sandbox)/' },
       to: { path: '^activities/', pathNot: '^activities/$1/' },
     },
+    {
+      name: 'the-path-knows-no-kind-of-tool',
+      comment:
+        'kinds and sources of tools attach in activities/tools/sources.ts; the path of a turn knows their interfaces',
+      severity: 'error',
+      from: {
+        path: '^activities/(turn/|tools/(definition-bytes|outcomes|run-tool|tool-kind|tool-source|turn-tools)\\.ts$)',
+        pathNot:
+          '^activities/turn/(cancel-tasks|end-task|open-task|poll-task|poll-tasks|task-progress|task-questions)\\.ts$', // tasks of MCP
+      },
+      to: { path: '^activities/tools/(built-in|client|mcp|output)/' },
+    },
+    {
+      name: 'kinds-of-tools-are-strangers',
+      comment:
+        'a kind imports the interfaces and its own feature. A source may have a tool of the service among its own',
+      severity: 'error',
+      from: { path: '^activities/tools/(built-in|client|mcp|output)/' },
+      to: {
+        path: '^activities/tools/(built-in|client|mcp|output)/',
+        pathNot: ['^activities/tools/$1/', '^activities/tools/built-in/turn-tool\\.ts$'],
+      },
+    },
     only(
       'ops-imports',
       '^ops/',

@@ -12,8 +12,11 @@ import type { FairQueue } from '../src/platform/fair-queue.js';
 import type { CommandSlots } from './command-slots.js';
 import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
+import type { ToolSource } from './tools/tool-source.js';
 
 export interface ActivityDeps extends ToolDeps {
+  /** Where the tools of turns come from, in the order of a request. */
+  toolSources: readonly ToolSource[];
   deltas: DeltaStore;
   notifier: Notifier;
   answers: AnswerWatch;

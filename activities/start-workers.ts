@@ -20,7 +20,7 @@ import { startDeliveries } from './webhooks/worker.js';
 import { createTurnWorker, sharedOptions } from './worker-options.js';
 
 interface ProcessParts {
-  parts: Omit<ActivityDeps, 'workerId' | 'workflows' | 'activitySlots'>;
+  parts: Omit<ActivityDeps, 'workerId' | 'workflows' | 'activitySlots' | 'toolSources'>;
   backgroundPool: Database;
   catalogue: ModelCatalogue;
   network: GuardedNetwork;

@@ -1,6 +1,7 @@
 import type { ActivityDeps } from '../deps.js';
 import { withCallSlots, type CallSlots } from '../call-slots.js';
 import type { ConcurrencyLimit } from '../concurrency-limit.js';
+import { MAX_LOST_WORKERS } from '../../src/steps/lost-workers.js';
 import { storeWithRetries } from '../../src/steps/store-with-retries.js';
 import {
   loadToolCall,
@@ -12,12 +13,13 @@ import {
 } from '../../src/steps/tool-call.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { loadRunningMs } from '../../src/turns/running-time.js';
-import type { FindKind } from '../tools/kind-of.js';
 import { restarted } from '../tools/outcomes.js';
 import { runTool } from '../tools/run-tool.js';
 import type { CallRun, Pause, Suspension, ToolKind } from '../tools/tool-kind.js';
+import { kindOfCall } from '../tools/turn-tools.js';
 import { unrunResult } from '../tools/unrun-result.js';
-import { MAX_LOST_WORKERS, runActivity, type Attempt } from './run-activity.js';
+import { definitionLimits } from './definition-limits.js';
+import { runActivity, type Attempt } from './run-activity.js';
 import type { TurnActivities } from './turn-activities.js';
 import { remainingMs, TurnClock } from './turn-clock.js';
 
@@ -36,12 +38,12 @@ type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
  * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls") and the call has not
  * taken several workers down. What only some calls need is in their kind (activities/tools/tool-kind.ts).
  */
-export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit, kindOf: FindKind): TurnActivities['callTool'] {
+export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActivities['callTool'] {
   return ({ turnId, step, index }) =>
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
       if (call.state === 'done') return;
-      const kind = kindOf(turn, call);
+      const kind = kindOfCall(deps.toolSources, turn, call, definitionLimits(deps, turn));
       // The tools of a turn do not change: that of a call which has become a task is still there.
       if (call.state === 'task') return kind.suspended!();
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);

@@ -13,7 +13,7 @@ import { fetchResult, unknownTask, unreadableResult, type TaskAnswer } from '../
 import { storeToolResult, type ToolResult } from '../../src/steps/tool-call.js';
 import { taskOpen } from './open-task.js';
 import { storeWithRetries } from '../../src/steps/store-with-retries.js';
-import { MAX_LOST_WORKERS } from './run-activity.js';
+import { MAX_LOST_WORKERS } from '../../src/steps/lost-workers.js';
 
 type OpenTaskCall = TaskCall & { task: TaskRow };
 

@@ -15,9 +15,10 @@ import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
 import { budgetOf, neededOf } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
-import { definitionBytes } from '../tools/deferral.js';
-import { definitionsOf, offerTools, permissionsOf, serialToolsOf } from '../tools/offered-tools.js';
-import { deferralLimits } from './deferral-limits.js';
+import { definitionBytes, maxDefinitionBytes, type DefinitionLimits } from '../tools/definition-bytes.js';
+import { definitionsOf, offerTools, permissionsOf, serialToolsOf } from '../tools/turn-tools.js';
+import type { TurnTool } from '../tools/tool-source.js';
+import { definitionLimits } from './definition-limits.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import { foundTools, loadFound } from '../../src/steps/found-tools.js';
@@ -89,11 +90,12 @@ export async function prepareCall(
 ): Promise<PreparedCall | TooDear | StepOutcome> {
   const loaded = await loadConversation(deps.db, turnId, deps.conversations.find(sessionId));
   const { turn } = loaded;
-  const tools = offerTools(loaded, deferralLimits(deps, turn));
+  const limits = definitionLimits(deps, turn);
+  const tools = offerTools(deps.toolSources, loaded, limits);
   const offer: Offer = {
-    permissions: permissionsOf(turn, tools.offered),
+    permissions: permissionsOf(tools),
     mayAsk: mayElicit(turn.toolsets),
-    serialTools: serialToolsOf(turn, tools.offered),
+    serialTools: serialToolsOf(tools),
   };
 
   const isStored = loaded.conversation.turns.at(-1)!.steps.some((one) => one.step === step);
@@ -104,7 +106,7 @@ export async function prepareCall(
   const model = deps.models.getOrFail(turn.modelId);
   const options = {
     entry: model.entry,
-    ...(await toolOptions(deps, turn, tools)),
+    ...(await toolOptions(deps, turn, tools, limits)),
     countTokens: (request: ModelRequest) => countTokens(model, request, signal),
     compacted,
     undercount,
@@ -146,16 +148,19 @@ export function withOfferedNames({ permissions, mayAsk, serialTools }: Offer, ou
 async function toolOptions(
   { db }: Pick<ActivityDeps, 'db'>,
   turn: TurnContext,
-  tools: ReturnType<typeof offerTools>,
+  tools: readonly TurnTool[],
+  limits: DefinitionLimits,
 ): Promise<Pick<BuildOptions, 'offered' | 'aliases' | 'tools'>> {
-  const offered = tools.offered.map(({ tool }) => tool);
+  const offered = tools.map(({ definition }) => definition);
   const aliases = toolAliases(offered.map(({ name }) => name));
-  const { deferred, maxBytes } = tools.deferral;
+  const deferred = new Map(
+    tools.filter(({ shown }) => shown === 'found').map(({ definition }) => [definition.name, definition]),
+  );
   if (deferred.size === 0) return { offered, aliases, tools: definitionsOf(tools, []) };
   const bytesOf = (name: string): number | undefined => {
-    const tool = deferred.get(name);
-    return tool && definitionBytes(tool);
+    const definition = deferred.get(name);
+    return definition && definitionBytes(definition);
   };
-  const rules = { bytesOf, toFull: aliases.toFull, maxBytes, turn: turn.number };
+  const rules = { bytesOf, toFull: aliases.toFull, maxBytes: maxDefinitionBytes(limits), turn: turn.number };
   return { offered, aliases, tools: definitionsOf(tools, foundTools(await loadFound(db, turn), rules)) };
 }

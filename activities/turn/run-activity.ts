@@ -7,22 +7,13 @@ import { endTurn } from '../../src/turns/finish.js';
 import type { ActivityDeps } from '../deps.js';
 import { Heartbeat } from './heartbeat.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/errors.js';
+import { MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../src/steps/lost-workers.js';
 import type { ActivityTask } from '../../src/steps/model-call.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
 const RETRY_DELAY = '1 s';
 /** After this many unexpected errors the turn ends as internal_error. */
 const MAX_UNKNOWN_FAULTS = 10;
-
-/**
- * A worker is lost when it is killed, runs out of memory or does not answer for longer than its lease. Deploys and crashes
- * that the activity has not caused take one or two workers from it. An activity that takes more of them is likely their
- * cause: what a server answered is too much for a worker. It must not go on to the next one for as long as the turn may
- * last.
- */
-export const MAX_LOST_WORKERS = 3;
-/** A model call ends the turn, so it gets more attempts: the cause may be another turn on the same workers. */
-export const MAX_LOST_WORKERS_OF_MODEL_CALL = 10;
 
 /** Heartbeat details. Temporal passes them to the next attempt, even if this process dies. */
 interface HeartbeatDetails {

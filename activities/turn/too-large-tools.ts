@@ -2,9 +2,9 @@ import { tokensOfBytes } from '../../src/models/tokens.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
-import { definitionBytes } from '../tools/deferral.js';
-import { offerTools } from '../tools/offered-tools.js';
-import { deferralLimits } from './deferral-limits.js';
+import { definitionBytes } from '../tools/definition-bytes.js';
+import { offerTools } from '../tools/turn-tools.js';
+import { definitionLimits } from './definition-limits.js';
 
 /** If the definitions take more of the window than this, they are the reason why a turn does not fit. */
 const TOO_LARGE_SHARE = 0.5;
@@ -17,13 +17,15 @@ export async function describeTooLargeTools(deps: ActivityDeps, turnId: string):
   });
   const entry = loaded === null ? undefined : deps.models.get(loaded.turn.modelId)?.entry;
   if (loaded === null || entry === undefined) return null;
-  const { offered, deferral } = offerTools(loaded, deferralLimits(deps, loaded.turn));
   const owners = new Map<string, { tools: number; bytes: number }>();
-  for (const one of offered) {
-    if (deferral.deferred.has(one.tool.name) || one.kind === 'built-in') continue;
-    const owner = one.kind === 'mcp' ? `the MCP server ${one.tool.serverName}` : 'the session itself';
+  for (const { owner, shown, definition } of offerTools(
+    deps.toolSources,
+    loaded,
+    definitionLimits(deps, loaded.turn),
+  )) {
+    if (owner === null || shown === 'found') continue;
     const { tools, bytes } = owners.get(owner) ?? { tools: 0, bytes: 0 };
-    owners.set(owner, { tools: tools + 1, bytes: bytes + definitionBytes(one.tool) });
+    owners.set(owner, { tools: tools + 1, bytes: bytes + definitionBytes(definition) });
   }
   const total = tokensOfBytes([...owners.values()].reduce((sum, { bytes }) => sum + bytes, 0));
   if (total <= entry.context_window * TOO_LARGE_SHARE) return null;

@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CORE_PATH, countFeatureWords, MESSAGE_PATH } from './core-path.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const PRODUCTION = ['src', 'api', 'activities', 'workflows', 'ops', 'client/src', 'console/src'];
@@ -70,10 +71,6 @@ const shapes = production.flatMap((name) =>
       .matchAll(/^(?:export )?(?:interface|type) (\w*Turn(?:Row|Input|Context|Summary)?)\b(?! = '| = \(| = Pick<)/gm),
   ].map(([, type]) => type),
 );
-/** The tables of docs/architecture.md: a path, what to read in it, what it says. */
-const path = [
-  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `([\w/-]+\.ts)` \| `\w+` \|/gm),
-].map(([, name]) => name!);
 /** What a turn is made of. */
 const HEART = [
   ...['turns', 'steps', 'answers', 'messages', 'events', 'stream', 'temporal', 'workers', 'reconciler'].map(
@@ -86,6 +83,8 @@ const { exported, commented } = comments(production);
 const large = production.filter((name) => linesOf(name).length > 201);
 const top = (name: string): string | undefined => name.split('/')[0];
 const room = (name: string): string | undefined => /^src\/([^/]+)\//.exec(name)?.[1];
+
+const words = countFeatureWords();
 
 const rows: [title: string, value: string | number][] = [
   ['rooms of src that import each other', circles(production, room).join(', ') || 'none'],
@@ -100,6 +99,12 @@ const rows: [title: string, value: string | number][] = [
   ['files of production over 200 lines', large.join(', ') || 'none'],
   ['shapes of a turn', `${shapes.length} (${shapes.join(', ')})`],
   ['exported functions and classes with a comment', `${Math.round((100 * commented) / exported)} % of ${exported}`],
-  ['files to read on the path of a message (docs/architecture.md)', `${path.length}, ${lines(path)} lines`],
+  [
+    'files to read on the path of a message (docs/architecture.md)',
+    `${MESSAGE_PATH.length}, ${lines(MESSAGE_PATH)} lines`,
+  ],
+  ['  of these the core, without MCP', `${CORE_PATH.length}, ${lines(CORE_PATH)} lines`],
+  ['words of features in the core’s path, without routes.ts', words.reduce((sum, { count }) => sum + count, 0)],
+  ...words.filter(({ count }) => count > 0).map(({ name, count }): [string, number] => [`  ${name}`, count]),
 ];
 for (const [title, value] of rows) console.log(`${title.padEnd(64)} ${value}`);

@@ -14,7 +14,6 @@ import { launchTurn, type LaunchDeps } from '../turns/launch.js';
 import { lockForTurn, type QueuedTurn } from '../turns/open.js';
 import type { TurnResult, TurnOutcome } from '../turns/outcome.js';
 import { startNext } from '../turns/start-next.js';
-import { GIVE_OUTPUT } from '../sessions/tools.js';
 import { endCall, isLatestCall, type ModelCall } from './model-call.js';
 import {
   eventsOfCalls,
@@ -26,7 +25,7 @@ import {
   type StepCall,
 } from './step-calls.js';
 import type { StopReason } from '../events/fields.js';
-import type { StepOutput } from './output.js';
+import { noneRuns, type StepOutput } from './output.js';
 
 /** What a step came to: the workflow decides by it what to do next. */
 export type StepOutcome =
@@ -149,10 +148,10 @@ interface StoredStep {
   waiting: number[];
 }
 
-/** What a stored step means for the workflow. A call of `give_output` has its result. */
+/** What a stored step means for the workflow. */
 function stepOutcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
   if (state !== 'running') return { kind: 'ended', state, stopReason: null };
-  if (waiting.length === 0 && tools.every((name) => name === GIVE_OUTPUT)) return { kind: 'again' };
+  if (waiting.length === 0 && noneRuns(tools)) return { kind: 'again' };
   return { kind: 'tools', tools, waiting };
 }
 

@@ -36,6 +36,11 @@ export function isValue(names: readonly string[]): boolean {
   return names.length === 1 && names[0] === GIVE_OUTPUT;
 }
 
+/** True if none of these calls of an answer runs: a call of `give_output` has its result. */
+export function noneRuns(names: readonly string[]): boolean {
+  return names.every((name) => name === GIVE_OUTPUT);
+}
+
 /**
  * @param names the full names of the answer's tool uses
  * @param failures of the turn's steps before

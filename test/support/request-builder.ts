@@ -1,6 +1,9 @@
 import type { Database } from '../../src/db/db.js';
 import { buildRequest, type BuildResult } from '../../activities/prompt/build-request.js';
-import { offerTools } from '../../activities/tools/offered-tools.js';
+import type { CommandPlaces } from '../../activities/tools/built-in/workspace/kind.js';
+import type { McpKindDeps } from '../../activities/tools/mcp/kind.js';
+import { toolSources } from '../../activities/tools/sources.js';
+import { offerTools } from '../../activities/tools/turn-tools.js';
 import { toolAliases } from '../../src/models/aliases.js';
 import { loadConversation } from '../../src/steps/conversation.js';
 import { Notifier } from '../../src/stream/notify.js';
@@ -11,6 +14,9 @@ import { splitAtMedia } from '../../src/models/media.js';
 import { createTestDatabase } from './postgres.js';
 import { openTestStorage, type TestStorage } from './storage.js';
 import { TEST_MODEL } from './config.js';
+
+/** No tool runs here. */
+const SOURCES = toolSources({} as McpKindDeps, {} as CommandPlaces);
 
 /** Builds requests out of rows, with no worker and no model. */
 export interface RequestBuilder {
@@ -33,7 +39,7 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const deps = { db, storage: files.storage, log, notifier: new Notifier(db, log) };
       const loaded = await loadConversation(db, turnId);
       const limits = { toolDefinitionTokens: 0, contextWindow: entry.context_window };
-      const offered = offerTools(loaded, limits).offered.map(({ tool }) => tool);
+      const offered = offerTools(SOURCES, loaded, limits).map(({ definition }) => definition);
       const tools = { offered, aliases: toolAliases(offered.map(({ name }) => name)), tools: offered };
       const countTokens = async (): Promise<null> => null;
       const options = { entry, ...tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };

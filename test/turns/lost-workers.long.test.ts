@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_LOST_WORKERS, MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../activities/turn/run-activity.js';
+import { MAX_LOST_WORKERS, MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../src/steps/lost-workers.js';
 import { eventually } from '../support/eventually.js';
 import { failAttempt } from '../support/lost-worker.js';
 import { McpServers } from '../support/mcp-server.js';

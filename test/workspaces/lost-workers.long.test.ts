@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { MAX_LOST_WORKERS } from '../../activities/turn/run-activity.js';
+import { MAX_LOST_WORKERS } from '../../src/steps/lost-workers.js';
 import { eventually } from '../support/eventually.js';
 import { failAttempt } from '../support/lost-worker.js';
 import { steps, toolUse } from '../support/scripted-model.js';

@@ -16,7 +16,7 @@ export interface McpServerTool extends ToolDefinition {
 }
 
 /** A server with one version of its tools. If `offeredTools` is null, the turn offers all of them. */
-export interface ToolSource {
+export interface TurnServerTools {
   id: string;
   name: string;
   tools: readonly McpTool[];
@@ -28,7 +28,7 @@ export interface ToolSource {
  * Returns the tools that a turn offers, in the session's order of servers and the server's order of tools. The order is
  * fixed, so that requests stay the same for the prompt cache.
  */
-export function mcpToolsOf(servers: readonly ToolSource[]): McpServerTool[] {
+export function mcpToolsOf(servers: readonly TurnServerTools[]): McpServerTool[] {
   return servers.flatMap((server) => {
     const offered = server.offeredTools === null ? null : new Set(server.offeredTools);
     return server.tools

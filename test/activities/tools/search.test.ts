@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { deferTools, definitionBytes } from '../../../activities/tools/deferral.js';
-import { searchToolsTool } from '../../../activities/tools/built-in/search-tools.js';
+import { definitionBytes } from '../../../activities/tools/definition-bytes.js';
+import { deferTools } from '../../../activities/tools/mcp/deferral.js';
+import { searchToolsTool } from '../../../activities/tools/mcp/search-tools.js';
 import { builtInKind } from '../../../activities/tools/built-in/kind.js';
 import { runTool } from '../../../activities/tools/run-tool.js';
-import { searchTools } from '../../../activities/tools/search.js';
+import { searchTools } from '../../../activities/tools/mcp/search.js';
 import type { ToolDeps } from '../../../activities/tools/tool.js';
 import type { McpServerTool } from '../../../activities/tools/mcp/names.js';
 import type { McpToolset } from '../../../src/db/entities/sessions.js';
@@ -83,7 +84,7 @@ describe('the tools that are deferred', () => {
       ...({ type: 'mcp_toolset', mcp_server_id: `id_${name}`, defer } as const),
     }));
     const limits = { toolDefinitionTokens: tokens, contextWindow };
-    return [...deferTools(tools, toolsets, limits).deferred.values()].map(({ toolName }) => toolName);
+    return [...deferTools(tools, toolsets, limits).values()].map(({ toolName }) => toolName);
   };
 
   it('the tools that are deferred are all or none, by the number of tokens or by a tenth of the window, whichever is less', () => {
@@ -170,7 +171,7 @@ describe('the tool search_tools', () => {
     const deferred = new Map(manyServerTools().slice(0, 10).map((one) => [one.name, one])); // oxfmt-ignore
     const search = async (input: Record<string, unknown>) => {
       // As each call: with the tools of its turn.
-      const kind = builtInKind({} as ToolDeps, searchToolsTool({ deferred, maxBytes: 1000 }));
+      const kind = builtInKind({} as ToolDeps, searchToolsTool(deferred));
       const call = { name: 'search_tools', toolUseId: 'tu_1', turnId: 'turn_1', step: 1, index: 0, input };
       const result = await runTool(kind, callRun(call as ToolCallRow), NO_PAUSE, 60);
       return 'isError' in result && result.isError;

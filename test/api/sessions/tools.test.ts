@@ -3,7 +3,7 @@ import { checkTools, toModelTools } from '../../../src/sessions/tool-fields.js';
 import type { SessionTool } from '../../../src/db/entities/sessions.js';
 import { insertMcpServer } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
-import { builtInTools } from '../../../activities/tools/built-in/index.js';
+import { builtInTools } from '../../../activities/tools/built-in/source.js';
 import { useService } from '../../support/use.js';
 
 const model_id = 'test-model';

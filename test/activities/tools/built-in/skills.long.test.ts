@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { builtInTools } from '../../../../activities/tools/built-in/index.js';
+import { builtInTools } from '../../../../activities/tools/built-in/source.js';
 import type { SelectedSkill, ToolDeps, ToolResult } from '../../../../activities/tools/tool.js';
 import { openStorage } from '../../../../src/files/open-storage.js';
 import type { Storage } from '../../../../src/files/storage.js';

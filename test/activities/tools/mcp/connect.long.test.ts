@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { connectServers } from '../../../../activities/turn/connect.js';
+import { connectServers } from '../../../../activities/tools/mcp/connect.js';
 import { createLogger } from '../../../../src/platform/logger.js';
 import { findServers } from '../../../../src/mcp/find-servers.js';
 import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { mcpToolsOf, type ToolSource } from '../../../../activities/tools/mcp/names.js';
+import { mcpToolsOf, type TurnServerTools } from '../../../../activities/tools/mcp/names.js';
 
-const source = (name: string, tools: string[], offeredTools: string[] | null = null): ToolSource => ({
+const source = (name: string, tools: string[], offeredTools: string[] | null = null): TurnServerTools => ({
   id: `mcp_${name}`,
   name,
   offeredTools,

@@ -1,28 +1,6 @@
 import type { Tx } from '../db/db.js';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
-import type { NewEvent } from '../events/schema.js';
-import { deleteUnusedToolsets } from '../mcp/toolsets.js';
-import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
-
-interface ConnectResult {
-  events: NewEvent[];
-  records: readonly TurnServerRecord[];
-  tookMs: number;
-}
-
-/** Records once per turn which servers are connected and which tools they offer. The first attempt's records stay. */
-export async function recordTurnServers(
-  deps: TurnDeps,
-  turnId: string,
-  { events, records, tookMs }: ConnectResult,
-): Promise<void> {
-  await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-    if (turn.isConnected) return turn.stayStill();
-    turn.connect(tookMs);
-    turn.append(...events);
-    await insertTurnServers(tx, turnId, records);
-  });
-}
+import { deleteUnusedToolsets } from './toolsets.js';
 
 interface TurnServerRecord {
   server: McpServerRow;
@@ -36,7 +14,7 @@ interface TurnServerRecord {
  * the server's row; unused older versions are deleted.
  * @throws Error if a probe has replaced the version meanwhile: read the servers again
  */
-async function insertTurnServers(tx: Tx, turnId: string, records: readonly TurnServerRecord[]): Promise<void> {
+export async function insertTurnServers(tx: Tx, turnId: string, records: readonly TurnServerRecord[]): Promise<void> {
   const ids = records.map(({ server }) => server.id);
   const hashes = records.map(({ server }) => server.toolset_hash);
   // Two turns that add the same versions must add them in the same order, or each would wait for the other.

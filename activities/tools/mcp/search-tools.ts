@@ -1,9 +1,9 @@
 import { toolAliases } from '../../../src/models/aliases.js';
 import { SEARCH_TOOLS } from '../../../src/sessions/tools.js';
 import { formatHits } from '../../../src/steps/found-tools.js';
-import type { Deferral } from '../deferral.js';
-import { searchTools } from '../search.js';
 import { textResult, type BuiltInTool } from '../tool.js';
+import type { Deferred } from './deferral.js';
+import { searchTools } from './search.js';
 
 const DEFAULT_LIMIT = 5;
 const MAX_LIMIT = 20;
@@ -32,7 +32,7 @@ const INPUT_SCHEMA: BuiltInTool['inputSchema'] = {
 /**
  * The tool that finds deferred tools. What it has found follows from its stored result, so it changes nothing itself.
  */
-export function searchToolsTool({ deferred }: Deferral): BuiltInTool {
+export function searchToolsTool(deferred: Deferred): BuiltInTool {
   const servers = listServers(deferred);
   return {
     name: SEARCH_TOOLS,
@@ -51,7 +51,7 @@ export function searchToolsTool({ deferred }: Deferral): BuiltInTool {
   };
 }
 
-function listServers(deferred: Deferral['deferred']): string {
+function listServers(deferred: Deferred): string {
   const counts = new Map<string, number>();
   for (const { serverName } of deferred.values()) counts.set(serverName, (counts.get(serverName) ?? 0) + 1);
   return [...counts].map(([name, count]) => `${name} (${count} ${count === 1 ? 'tool' : 'tools'})`).join(', ');

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../src/platform/json-object.js';
-import type { McpServerTool } from './mcp/names.js';
+import { isJsonObject } from '../../../src/platform/json-object.js';
+import type { McpServerTool } from './names.js';
 
 /**
  * Ranks tools by the words of a query that their name, server, description or arguments contain (docs/contract.md §19): more

@@ -1,0 +1,29 @@
+import type { WorkspaceToolset } from '../../../../src/db/entities/sessions.js';
+import { asks } from '../../../../src/sessions/tools.js';
+import type { ToolDeps } from '../../tool.js';
+import type { TurnTool } from '../../tool-source.js';
+import { deliverFileOrPath } from '../deliver-file.js';
+import { builtInTool } from '../turn-tool.js';
+import { bash } from './bash.js';
+import { edit } from './edit.js';
+import { workspaceKind, type CommandPlaces } from './kind.js';
+import { read } from './read.js';
+import { write } from './write.js';
+
+/** The tools that may use the workspace. Those of its own ask as its entry says. */
+export function workspaceTools(deps: ToolDeps, places: CommandPlaces, entry: WorkspaceToolset): TurnTool[] {
+  const own = [bash, read, write, edit].map((tool): TurnTool => ({
+    ...builtInTool(deps, tool),
+    permission: asks(entry, tool.name) ? 'ask' : 'allow',
+    isSerial: true,
+    kindOf: () => workspaceKind(deps, places, tool),
+  }));
+  const ofContent = builtInTool(deps, deliverFileOrPath);
+  const deliver: TurnTool = {
+    ...ofContent,
+    isSerial: true,
+    kindOf: (input) =>
+      input.path === undefined ? ofContent.kindOf(input) : workspaceKind(deps, places, deliverFileOrPath),
+  };
+  return [deliver, ...own];
+}

@@ -1,0 +1,46 @@
+import type { Tx } from '../../src/db/db.js';
+import type { NewEvent } from '../../src/events/schema.js';
+import type { ToolDefinition } from '../../src/models/request.js';
+import type { RequestContext } from '../../src/steps/conversation.js';
+import type { CallPermission } from '../../src/steps/step-calls.js';
+import type { Turn } from '../../src/turns/turn.js';
+import type { DefinitionLimits } from './definition-bytes.js';
+import type { ToolKind } from './tool-kind.js';
+
+/** Where tools of a turn come from. All sources are in one list (sources.ts). */
+export interface ToolSource {
+  /** Gets the tools of a turn ready, before its first model call. An attempt that lost its worker is followed by another one. */
+  begin?(turn: Pick<Turn, 'id' | 'projectId' | 'sessionId'>, attempt: BeginAttempt): Promise<Beginning>;
+  /** The tools of a turn, the same at each of its steps and in the same order: requests stay the same for the prompt cache. */
+  tools(context: ToolContext, limits: DefinitionLimits): TurnTool[];
+}
+
+export interface BeginAttempt {
+  signal: AbortSignal;
+  /** How many earlier attempts lost their workers. */
+  lostWorkers: number;
+}
+
+/** What `begin` has found. It is stored once, in one transaction with the events. */
+export interface Beginning {
+  events: NewEvent[];
+  store(tx: Tx): Promise<void>;
+}
+
+/** What decides which tools a turn has. */
+export type ToolContext = Pick<RequestContext, 'turn' | 'customTools' | 'outputSchema'>;
+
+/** A tool that calls of a turn may name. */
+export interface TurnTool {
+  definition: ToolDefinition;
+  /** When the model gets the definition: always, once it has found the tool, or always and after those of all other tools. */
+  shown: 'always' | 'found' | 'last';
+  /** The answer that each call needs (docs/contract.md §6). */
+  permission: CallPermission;
+  /** Calls of such tools in one step run one after another. */
+  isSerial: boolean;
+  /** Whose definition it is, for people; null for one of the service's own. */
+  owner: string | null;
+  /** How a call with this input is made; null for a tool that the client runs, or whose call ends the turn. */
+  kindOf(input: Record<string, unknown>): ToolKind | null;
+}

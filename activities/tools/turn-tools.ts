@@ -1,0 +1,60 @@
+import type { ToolDefinition } from '../../src/models/request.js';
+import type { TurnContext } from '../../src/steps/context.js';
+import type { CallPermission } from '../../src/steps/step-calls.js';
+import type { DefinitionLimits } from './definition-bytes.js';
+import { outcomeUnknown } from './outcomes.js';
+import { textResult } from './tool.js';
+import type { ToolKind } from './tool-kind.js';
+import type { ToolContext, ToolSource, TurnTool } from './tool-source.js';
+
+type Sources = readonly ToolSource[];
+
+/** The tools of a turn, in the order of the sources. A tool that the client runs gives way to another one of its name. */
+export function offerTools(sources: Sources, context: ToolContext, limits: DefinitionLimits): TurnTool[] {
+  const tools = sources.flatMap((source) => source.tools(context, limits));
+  const isOfClient = ({ permission }: TurnTool): boolean => permission === 'custom';
+  // A session may have a tool of its own whose name was free when it was created.
+  const taken = new Set(tools.filter((tool) => !isOfClient(tool)).map(({ definition: { name } }) => name));
+  return tools.filter((tool) => !isOfClient(tool) || !taken.has(tool.definition.name));
+}
+
+/**
+ * The definitions that the model gets.
+ * @param found names of deferred tools, in the order in which the model has found them
+ */
+export function definitionsOf(tools: readonly TurnTool[], found: readonly string[]): ToolDefinition[] {
+  const shown = (when: TurnTool['shown']): ToolDefinition[] =>
+    tools.filter((tool) => tool.shown === when).map(({ definition }) => definition);
+  const deferred = new Map(shown('found').map((definition) => [definition.name, definition]));
+  return [...shown('always'), ...found.map((name) => deferred.get(name)!), ...shown('last')];
+}
+
+export function permissionsOf(tools: readonly TurnTool[]): Map<string, CallPermission> {
+  return new Map(tools.map(({ definition: { name }, permission }) => [name, permission]));
+}
+
+export function serialToolsOf(tools: readonly TurnTool[]): Set<string> {
+  return new Set(tools.filter(({ isSerial }) => isSerial).map(({ definition: { name } }) => name));
+}
+
+/** Finds how a call of a turn is made. */
+export function kindOfCall(
+  sources: Sources,
+  turn: TurnContext,
+  { name, input }: { name: string; input: Record<string, unknown> },
+  limits: DefinitionLimits,
+): ToolKind {
+  // Tools that need the rest of the context do not run.
+  const tools = offerTools(sources, { turn, customTools: [], outputSchema: null }, limits);
+  return tools.find(({ definition }) => definition.name === name)?.kindOf(input) ?? noTool(name);
+}
+
+/** The model has invented the tool. */
+function noTool(name: string): ToolKind {
+  return {
+    name: 'unknown',
+    repeatable: false,
+    run: () => Promise.resolve(textResult(`There is no tool ${name} in this turn.`, true)),
+    notRepeated: () => outcomeUnknown(name),
+  };
+}
