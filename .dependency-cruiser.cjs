@@ -88,8 +88,6 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^activities/(turn/|tools/(definition-bytes|outcomes|run-tool|tool-kind|tool-source|turn-tools)\\.ts$)',
-        pathNot:
-          '^activities/turn/(cancel-tasks|end-task|open-task|poll-task|poll-tasks|task-progress|task-questions)\\.ts$', // tasks of MCP
       },
       to: { path: '^activities/tools/(built-in|client|mcp|output)/' },
     },

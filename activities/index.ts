@@ -1,4 +1,4 @@
-import { ConcurrencyLimit } from './concurrency-limit.js';
+import { ConcurrencyLimit, isLimitReached } from './concurrency-limit.js';
 import { advanceBudget, advanceWait } from './turn/advance.js';
 import { callModel } from './turn/call-model.js';
 import { toolSources } from './tools/sources.js';
@@ -7,10 +7,11 @@ import { callTool } from './turn/call-tool.js';
 import { compactContext } from './turn/compact.js';
 import { connectMcpServers } from './turn/connect.js';
 import type { ActivityDeps } from './deps.js';
-import { cancelTasks } from './turn/cancel-tasks.js';
+import type { Places } from './tools/mcp/tasks/places.js';
+import { cancelTasks } from './tools/mcp/tasks/cancel.js';
+import { pollTasks as pollServerTasks } from './tools/mcp/tasks/poll.js';
 import { finishTurn } from './turn/finish.js';
-import { pollTask } from './turn/poll-task.js';
-import { pollTasks } from './turn/poll-tasks.js';
+import { pollTasks } from './turn/poll.js';
 import { PollSlots } from './turn/poll-slots.js';
 import type { TurnActivities } from './turn/turn-activities.js';
 
@@ -24,6 +25,13 @@ export function createActivities(parts: Omit<ActivityDeps, 'toolSources'>): Turn
   const slots = (share: number): number => Math.max(1, Math.floor(parts.config.workerMaxActivities * share));
   const toolLimit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
   const pollSlots = new PollSlots(slots(POLLS_SHARE));
+  const results: Places = {
+    within: (projectId, work) =>
+      toolLimit.within(projectId, work).catch((error: unknown) => {
+        if (isLimitReached(error)) return null;
+        throw error;
+      }),
+  };
   const { commandSlots, activitySlots } = parts;
   const places: CommandPlaces = {
     within: ({ turn, signal, rest }, work) =>
@@ -35,8 +43,7 @@ export function createActivities(parts: Omit<ActivityDeps, 'toolSources'>): Turn
     callModel: callModel(deps),
     compactContext: compactContext(deps),
     callTool: callTool(deps, toolLimit),
-    pollTask: pollTask(deps, pollSlots, toolLimit),
-    pollTasks: pollTasks(deps, pollSlots),
+    pollTasks: pollTasks(deps, (calls, signal) => pollServerTasks(deps, { polls: pollSlots, results }, calls, signal)),
     cancelTasks: cancelTasks(deps, pollSlots),
     advanceWait: advanceWait(deps),
     advanceBudget: advanceBudget(deps),

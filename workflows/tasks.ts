@@ -1,18 +1,16 @@
-import { ActivityCancellationType, CancellationScope, condition, proxyActivities } from '@temporalio/workflow';
-import type { EndedTask, TurnActivities } from '../activities/turn/turn-activities.js';
-import { SharedPolls } from './shared-polls.js';
+import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import type { PolledTasks, TurnActivities } from '../activities/turn/turn-activities.js';
+import { GroupPoll } from './group-poll.js';
 import type { WaitsFor } from './waits-for.js';
 
 const POLL_OPTIONS = {
-  // An attempt asks once: its time limit is that of fetching a large result. A task's own limit is in the activity.
+  // Of an attempt, which asks once, or goes on for as long as it reads results. A task's own limit is in the activity.
   startToCloseTimeout: '1 hour',
   // A poll whose worker dies is repeated after this time at the latest: no call records it for the reconciler to take over.
   heartbeatTimeout: '90 s',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: { initialInterval: '1 s', backoffCoefficient: 1 },
 } as const;
-/** Results of tasks that are read in parallel, as many as tool calls run in parallel. */
-const PARALLEL_RESULTS = 16;
 /** contract.md §11: how long `tasks/cancel` is tried. */
 const CANCEL_TIMEOUT = '30 s';
 
@@ -26,67 +24,49 @@ export interface WaitingTask {
   step: number;
   index: number;
   tool: string;
-  serverId: string;
+  /** Tasks of one group are asked for together. */
+  group: string;
 }
 
 export class TaskWaits {
   /** The calls whose tasks have not ended. */
   readonly #open = new Set<number>();
-  readonly #shared = new Map<string, SharedPolls>();
-  readonly #scopes = new Set<CancellationScope>();
+  readonly #polls = new Map<string, GroupPoll>();
   #cancels: Promise<void>[] = [];
-  /** Tasks that have ended and whose results are read. */
-  #ending = 0;
 
   constructor(
     private readonly turnId: string,
     private readonly waitsFor: WaitsFor,
   ) {}
 
-  async wait(call: WaitingTask): Promise<EndedTask> {
+  /** Waits until the call has the result of its task. */
+  async wait(call: WaitingTask): Promise<PolledTasks> {
     const { index } = call;
     this.#open.add(index);
     this.waitsFor.task(true);
-    if ((await this.#pollTogether(call)) === 'asking') return this.#pollAlone(call);
-    const isFree = (): boolean => this.#ending < PARALLEL_RESULTS;
-    while (!isFree()) await condition(isFree);
-    this.#ending += 1;
-    return this.#pollAlone(call).finally(() => (this.#ending -= 1));
+    const polled = await this.#pollOf(call).wait(index);
+    this.#open.delete(index);
+    this.waitsFor.task(this.#open.size > 0);
+    return polled;
   }
 
-  #pollTogether({ step, index, tool, serverId }: WaitingTask): ReturnType<SharedPolls['wait']> {
-    const { turnId } = this;
+  #pollOf({ step, tool, group }: WaitingTask): GroupPoll {
+    const key = `${step} ${group}`;
+    const poll = this.#polls.get(key) ?? new GroupPoll((indices) => this.#poll(step, indices, tool));
+    this.#polls.set(key, poll);
+    return poll;
+  }
+
+  async #poll(step: number, indices: number[], tool: string): Promise<PolledTasks> {
     const { pollTasks } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `tasks of ${tool}` });
-    const key = `${step} ${serverId}`;
-    const shared = this.#shared.get(key) ?? new SharedPolls((indices) => pollTasks({ turnId, step, indices }));
-    this.#shared.set(key, shared);
-    return shared.wait(index);
-  }
-
-  async #pollAlone({ step, index, tool }: WaitingTask): Promise<EndedTask> {
-    const { turnId } = this;
-    const { pollTask } = proxyActivities<TurnActivities>({ ...POLL_OPTIONS, summary: `task of ${tool}` });
-    for (;;) {
-      const scope = new CancellationScope();
-      this.#scopes.add(scope);
-      try {
-        const ended = await scope.run(() => pollTask({ turnId, step, index }));
-        this.#open.delete(index);
-        this.waitsFor.task(this.#open.size > 0);
-        if (ended.isOverdue) this.#cancels.push(this.#cancelOnServers());
-        return ended;
-      } catch (error) {
-        // Stopped by `askAgain`. How the attempt ended then says nothing: its worker may have died, or found the task open.
-        if (!scope.consideredCancelled || CancellationScope.current().consideredCancelled) throw error;
-      } finally {
-        this.#scopes.delete(scope);
-      }
-    }
+    const polled = await pollTasks({ turnId: this.turnId, step, indices });
+    if (polled.isOverdue) this.#cancels.push(this.#cancelOnServers());
+    return polled;
   }
 
   /** Answers to questions of servers may have come: asks for the tasks at once, which passes the answers on. */
   askAgain(): void {
-    for (const scope of this.#scopes) scope.cancel();
+    for (const poll of this.#polls.values()) poll.askAgain();
   }
 
   isOpen(index: number): boolean {

@@ -148,8 +148,8 @@ export class TurnRun {
       const open = await call.finally(() => this.#running.delete(index));
       if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
       if (open?.kind === 'authorization') unauthorized.push(index);
-      if (open?.kind !== 'task') return this.#waitsFor.endQuestions(index);
-      const wait = this.#waitForTask(tools, index, open.serverId);
+      if (open?.kind !== 'polled') return this.#waitsFor.endQuestions(index);
+      const wait = this.#waitForTask(tools, index, open.group);
       wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };
@@ -159,8 +159,8 @@ export class TurnRun {
   }
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
-  async #waitForTask(tools: string[], index: number, serverId: string): Promise<void> {
-    const waiting = this.tasks.wait({ step: this.step, index, tool: tools[index]!, serverId });
+  async #waitForTask(tools: string[], index: number, group: string): Promise<void> {
+    const waiting = this.tasks.wait({ step: this.step, index, tool: tools[index]!, group });
     this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.tasks.open)}`);
     const { remainingMs } = await waiting;
     this.#waitsFor.endQuestions(index);

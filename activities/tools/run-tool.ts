@@ -38,7 +38,7 @@ export async function runTool(
   let outcome = 'aborted';
   try {
     const result = await unlessAborted(work, toolCall.signal);
-    if ('suspended' in result) outcome = result.suspended.kind;
+    if ('suspended' in result) ({ outcome } = result);
     else outcome = result.isError ? 'error' : 'ok';
     return result;
   } catch (error) {

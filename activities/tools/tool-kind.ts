@@ -14,8 +14,11 @@ export interface CallRun {
   rest: () => () => void;
 }
 
-/** How a call goes on that has no result yet: its server works on a task, or the session's user has to authorize the server. */
-export type Suspended = { kind: 'task'; serverId: string } | { kind: 'authorization' };
+/**
+ * How a call goes on that has no result yet. `polled`: its work goes on without an activity, and is asked for together with that of the
+ * other calls of its group. `authorization`: the session's user has to log in first.
+ */
+export type Suspended = { kind: 'polled'; group: string } | { kind: 'authorization' };
 
 /** Runs a statement again while Postgres or the storage is away. */
 export type Retry = <T>(work: () => Promise<T>) => Promise<T>;
@@ -23,6 +26,8 @@ export type Retry = <T>(work: () => Promise<T>) => Promise<T>;
 /** In the place of a result. `store` records what the call waits for. */
 export interface Suspension {
   suspended: Suspended;
+  /** In metrics, in the place of `ok`. */
+  outcome: string;
   store: (retry: Retry) => Promise<void>;
 }
 

@@ -2,6 +2,7 @@ import type { StepOutcome } from '../../src/steps/model-step.js';
 import type { StepWait } from '../../src/answers/wait.js';
 import type { TurnFailureType } from '../../src/events/fields.js';
 import type { CallPlace } from '../../src/turns/facts.js';
+import type { Suspended } from '../tools/tool-kind.js';
 
 /** Activities of the turn workflow. They pass ids and small facts only: content stays in Postgres and file storage. */
 export interface TurnActivities {
@@ -27,16 +28,12 @@ export interface TurnActivities {
    * Runs one tool call of a step and stores its result. If the call has none yet, returns what it waits for; if its server may have
    * asked questions, what is left of the turn's time.
    */
-  callTool(
-    input: CallPlace,
-  ): Promise<TaskBegun | { kind: 'done'; remainingMs: number } | { kind: 'authorization' } | undefined>;
+  callTool(input: CallPlace): Promise<Suspended | { kind: 'done'; remainingMs: number } | undefined>;
   /**
-   * Asks for the task of a call until it has ended, then stores the result. Each question is an attempt of its own: between
-   * them the activity waits in Temporal, without a slot and without new events in the history.
+   * Asks for the tasks of calls, which all are of one group, until some have ended, and stores their results. Each question is an attempt
+   * of its own: between them the activity waits in Temporal, without a slot and without new events in the history.
    */
-  pollTask(input: CallPlace): Promise<EndedTask>;
-  /** Asks for the tasks of one MCP server together, until some of these calls need `pollTask`: returns them, at least one. */
-  pollTasks(input: { turnId: string; step: number; indices: number[] }): Promise<PolledTasks>;
+  pollTasks(input: PolledCalls): Promise<PolledTasks>;
   cancelTasks(input: { turnId: string }): Promise<void>;
   /**
    * Advances a step that waits for answers: asks for missing ones, closes expired calls, applies the answers that came.
@@ -51,19 +48,19 @@ export interface TurnActivities {
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
 
-/** Indices of calls: those whose tasks have ended, and those whose servers ask a question. */
-export type PolledTasks = Record<'ended' | 'asking', number[]>;
-
-export interface EndedTask {
-  remainingMs: number;
-  /** The task took too long: its server must be asked to cancel it. */
-  isOverdue: boolean;
+/** Calls of one step of a turn. */
+export interface PolledCalls {
+  turnId: string;
+  step: number;
+  indices: number[];
 }
 
-/** A call whose task its server works on. */
-interface TaskBegun {
-  kind: 'task';
-  serverId: string;
+export interface PolledTasks {
+  /** The calls that have a result now, at least one. */
+  ended: number[];
+  /** A task took too long: its server must be asked to cancel it. */
+  isOverdue: boolean;
+  remainingMs: number;
 }
 
 export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {

@@ -22,6 +22,7 @@ export interface NewTask extends TaskState {
 const BEGIN_TASK = `
   UPDATE tool_calls SET state = 'task'
   WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = 'started' AND task_token = $4`;
+const FIND_TASK = 'SELECT task_id FROM mcp_tasks WHERE turn_id = $1 AND step = $2 AND index = $3';
 const INSERT_TASK = `
   INSERT INTO mcp_tasks (turn_id, step, index, server_id, task_id, mcp_session, status, message, poll_ms, created_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
@@ -40,8 +41,8 @@ export async function storeTask(
   await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
     const [, begun] = await tx.query<[unknown, number]>(BEGIN_TASK, [turnId, step, index, Buffer.from(token)]);
     if (begun === 0) {
-      const stored = await loadTask(tx, { turnId, step, index });
-      if (stored.task?.taskId !== task.taskId) throw new OvertakenError(turnId);
+      const [stored] = await tx.query<{ task_id: string }[]>(FIND_TASK, [turnId, step, index]);
+      if (stored?.task_id !== task.taskId) throw new OvertakenError(turnId);
       return turn.stayStill();
     }
     const state = [task.status, task.message, task.pollMs];
@@ -61,7 +62,7 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
   ageMs: number;
   /** Since the task was stored. */
   storedAgoMs: number;
-  /** Since the last poll together with other tasks; null without one. */
+  /** Since the last poll; null if the next one is due whatever the pause. */
   askedAgoMs: number | null;
   lostReads: number;
   mayAsk: boolean;
@@ -69,17 +70,15 @@ export interface TaskRow extends Omit<NewTask, 'session'> {
   hasQuestions: boolean;
 }
 
-/** The call of a task, with the fields of its turn that a question needs. */
-export interface TaskCall {
-  turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId' | 'state'>;
+interface TasksOfTurn {
+  turn: Pick<TurnFields, 'id' | 'projectId' | 'state'>;
   /** Of the project, all its turns together. */
   openTasks: number;
-  call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
-  task: TaskRow | null;
+  tasks: OpenTask[];
+  done: number[];
 }
 
-const TURN = sql`json_build_object('id', turns.id, 'sessionId', session_id, 'projectId', turns.project_id,
-    'state', turns.state) AS turn,
+const TURN = sql`json_build_object('id', turns.id, 'projectId', turns.project_id, 'state', turns.state) AS turn,
   ${OPEN_TASKS_OF_PROJECT} AS "openTasks"`;
 const CALL = sql`json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state)`;
 const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
@@ -93,40 +92,36 @@ const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
     SELECT FROM elicitations q WHERE q.turn_id = turns.id AND q.step = m.step AND q.index = m.index
       AND (q.state = 'open' OR q.state IN ('answered', 'expired') AND q.delivered_at IS NULL)))`;
 
-/** @throws TurnEndedError if the turn or the call is missing */
-export async function loadTask(db: Db, { turnId, step, index }: CallPlace): Promise<TaskCall> {
-  const [row] = await runSql<TaskCall>(
-    db,
-    sql`SELECT ${TURN}, ${CALL} AS call, CASE WHEN task_id IS NOT NULL THEN ${TASK} END AS task
-        FROM turns JOIN sessions ON sessions.id = turns.session_id JOIN tool_calls c ON c.turn_id = turns.id
-          LEFT JOIN mcp_tasks m USING (turn_id, step, index)
-        WHERE turns.id = ${turnId} AND step = ${step} AND index = ${index}`,
-  );
-  if (row === undefined) throw new TurnEndedError(turnId);
-  return row;
-}
-
-export interface OpenTask extends Pick<TaskCall, 'call'> {
+/** The task of a call that has no result yet. */
+export interface OpenTask {
   index: number;
+  call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
   task: TaskRow;
 }
 
-/** The open tasks among these calls, those first that were not asked for the longest. @throws TurnEndedError */
+/**
+ * Loads the open tasks of these calls, those first that were not asked for the longest, and which of the calls have a result.
+ * @throws TurnEndedError if the turn does not run, or is older than its workflow (restored from a backup)
+ */
 export async function loadTasks(
   db: Db,
   { turnId, step }: Pick<CallPlace, 'turnId' | 'step'>,
   indices: number[],
-): Promise<Pick<TaskCall, 'turn' | 'openTasks'> & { tasks: OpenTask[] }> {
-  const [row] = await runSql<Pick<TaskCall, 'turn' | 'openTasks'> & { tasks: OpenTask[] }>(
+): Promise<TasksOfTurn> {
+  const [row] = await runSql<TasksOfTurn>(
     db,
-    sql`SELECT ${TURN}, coalesce((
+    sql`SELECT ${TURN}, array(
+          SELECT index FROM tool_calls c
+          WHERE c.turn_id = turns.id AND step = ${step} AND index = ANY(${indices}::integer[]) AND c.state = 'done') AS done,
+          coalesce((
           SELECT json_agg(json_build_object('index', index, 'call', ${CALL}, 'task', ${TASK})
             ORDER BY asked_at NULLS FIRST, index)
           FROM tool_calls c JOIN mcp_tasks m USING (turn_id, step, index)
           WHERE c.turn_id = turns.id AND step = ${step} AND index = ANY(${indices}::integer[]) AND c.state = 'task'), '[]') AS tasks
         FROM turns JOIN sessions ON sessions.id = turns.session_id WHERE turns.id = ${turnId}`,
   );
-  if (row === undefined) throw new TurnEndedError(turnId);
+  if (row?.turn.state !== 'running' || row.tasks.length + row.done.length < indices.length)
+    throw new TurnEndedError(turnId, row?.turn.state);
   return row;
 }
 
@@ -135,6 +130,14 @@ export async function moveTask(db: Db, { turnId, step, index }: CallPlace, sessi
     db,
     sql`UPDATE mcp_tasks SET mcp_session = ${JSON.stringify(session)}::json
         WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}`,
+  );
+}
+
+/** The next poll of the task does not wait for its pause: its server has got an answer. */
+export async function pollSoon(db: Db, { turnId, step, index }: CallPlace): Promise<void> {
+  await runSql(
+    db,
+    sql`UPDATE mcp_tasks SET asked_at = NULL WHERE turn_id = ${turnId} AND step = ${step} AND index = ${index}`,
   );
 }
 

@@ -239,6 +239,6 @@ describe('a tool call that is a task', () => {
     await service.ended(sessionId);
     const text = textOfHistory(await fetchHistory(client, turnId));
     expect(text).to.not.include(id).and.not.include('zebra-message');
-    expect(text).to.include('task of mcp__builder__build');
+    expect(text).to.include('tasks of mcp__builder__build');
   });
 });

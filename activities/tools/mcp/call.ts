@@ -10,7 +10,7 @@ import { textResult, type ToolDeps, type ToolResult } from '../tool.js';
 import type { McpServerTool } from './names.js';
 import { mcpResult } from './result.js';
 import { CredentialRefusedError, sendCall, type CalledServer, type McpToolCall } from './send-call.js';
-import { shortMessage } from './task-session.js';
+import { shortMessage } from './tasks/session.js';
 
 /**
  * Calls a tool of an MCP server for a turn, with the server's current credential and allow-list, but with the server name

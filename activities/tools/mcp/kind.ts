@@ -11,7 +11,7 @@ import type { Suspended, Suspension, ToolKind } from '../tool-kind.js';
 import { askPerson, type AskDeps } from './ask-person.js';
 import { callMcpTool } from './call.js';
 import { CallWait, type ShowAskingDeps } from './call-wait.js';
-import { keepTask } from './keep-task.js';
+import { keepTask } from './tasks/keep.js';
 import type { McpServerTool } from './names.js';
 
 export interface McpKindDeps
@@ -23,7 +23,7 @@ export interface McpKindDeps
 /** Tools of MCP servers: a server may need its user's authorization, begin a task for a call, or ask a person during it. */
 export function mcpKind(deps: McpKindDeps, tool: McpServerTool): ToolKind {
   const { serverId } = tool;
-  const task: Suspended = { kind: 'task', serverId };
+  const task: Suspended = { kind: 'polled', group: serverId };
   return {
     name: 'mcp',
     attributes: { 'mcp.method.name': 'tools/call', mcp_server_id: serverId },
@@ -44,7 +44,11 @@ export function mcpKind(deps: McpKindDeps, tool: McpServerTool): ToolKind {
       );
       if ('unauthorized' in result) return waitForUser(deps, call, 'started', serverId);
       if (!('task' in result)) return result;
-      return { suspended: task, store: (retry) => keepTask(deps, call, result.task, attempt.task, retry) };
+      return {
+        suspended: task,
+        outcome: 'task',
+        store: (retry) => keepTask(deps, call, result.task, attempt.task, retry),
+      };
     },
     notRepeated: () => outcomeUnknown(tool.name),
     suspended: () => task,
@@ -56,6 +60,7 @@ export function mcpKind(deps: McpKindDeps, tool: McpServerTool): ToolKind {
 function waitForUser(deps: TurnDeps, call: ToolCallRow, state: 'pending' | 'started', serverId: string): Suspension {
   return {
     suspended: { kind: 'authorization' },
+    outcome: 'authorization',
     store: (retry) => retry(() => planAuthorization(deps, { ...call, state }, serverId)),
   };
 }

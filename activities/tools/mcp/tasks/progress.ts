@@ -1,7 +1,7 @@
-import type { NewEvent } from '../../src/events/schema.js';
-import { isOpen, type TaskState } from '../../src/mcp/tasks.js';
-import type { OpenTask } from '../../src/steps/task-call.js';
-import type { ReportedState } from '../../src/steps/task-states.js';
+import type { NewEvent } from '../../../../src/events/schema.js';
+import { isOpen, type TaskState } from '../../../../src/mcp/tasks.js';
+import type { OpenTask } from '../../../../src/steps/task-call.js';
+import type { ReportedState } from '../../../../src/steps/task-states.js';
 
 /** contract.md §11: at most one `agent.tool_progress` of a call in this time. A change that is held back is shown later. */
 const MIN_EVENT_INTERVAL_MS = 5000;
@@ -19,9 +19,4 @@ export function reportedState({ index, call, task }: OpenTask, state: TaskState)
     data: { tool_use_id: call.toolUseId, name: call.name, status, message },
   } as NewEvent;
   return { index, status, message, pollMs, event: isShown ? event : null };
-}
-
-/** False if storing it would change nothing. */
-export function isNew({ status, message, pollMs, event }: ReportedState, { task }: OpenTask): boolean {
-  return event !== null || status !== task.status || message !== task.message || pollMs !== task.pollMs;
 }

@@ -1,12 +1,12 @@
-import { findTurnServers, type TurnServerRow } from '../../../src/mcp/user-credentials.js';
-import type { Cleaner } from '../../../src/mcp/cleaner.js';
-import type { McpConnection } from '../../../src/mcp/client.js';
-import { withDeadline } from '../../../src/mcp/deadline.js';
-import type { QuestionHandler } from '../../../src/mcp/questions.js';
-import { isSessionLost } from '../../../src/mcp/session-lost.js';
-import { cancelTask, isUnknownTask } from '../../../src/mcp/tasks.js';
-import type { NewTask } from '../../../src/steps/task-call.js';
-import type { ToolDeps } from '../tool.js';
+import { findTurnServers, type TurnServerRow } from '../../../../src/mcp/user-credentials.js';
+import type { Cleaner } from '../../../../src/mcp/cleaner.js';
+import type { McpConnection } from '../../../../src/mcp/client.js';
+import { withDeadline } from '../../../../src/mcp/deadline.js';
+import type { QuestionHandler } from '../../../../src/mcp/questions.js';
+import { isSessionLost } from '../../../../src/mcp/session-lost.js';
+import { cancelTask, isUnknownTask } from '../../../../src/mcp/tasks.js';
+import type { NewTask } from '../../../../src/steps/task-call.js';
+import type { ToolDeps } from '../../tool.js';
 
 const MAX_MESSAGE_LENGTH = 1000;
 

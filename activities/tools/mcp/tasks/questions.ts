@@ -3,27 +3,27 @@ import {
   markDelivered,
   readTaskQuestions,
   type TaskQuestions,
-} from '../../src/answers/elicitation.js';
-import type { TurnServerRow } from '../../src/mcp/user-credentials.js';
-import type { McpConnection } from '../../src/mcp/client.js';
-import { withDeadline } from '../../src/mcp/deadline.js';
-import { readQuestion, type QuestionHandler } from '../../src/mcp/questions.js';
-import { getTaskResult } from '../../src/mcp/tasks.js';
-import { shortLimits } from '../../src/mcp/transport/answer-body.js';
-import { HttpStatusError } from '../../src/mcp/transport/errors.js';
-import { actionsAnswered } from '../../src/platform/metrics.js';
-import type { CallPlace } from '../../src/turns/facts.js';
-import type { ActivityDeps } from '../deps.js';
-import { POLL_SECONDS } from '../tools/mcp/task-session.js';
-import { storeQuestion } from '../tools/mcp/ask-person.js';
-import { storeWithRetries } from '../../src/steps/store-with-retries.js';
-import { showAsking } from '../tools/mcp/call-wait.js';
+} from '../../../../src/answers/elicitation.js';
+import type { TurnServerRow } from '../../../../src/mcp/user-credentials.js';
+import type { McpConnection } from '../../../../src/mcp/client.js';
+import { withDeadline } from '../../../../src/mcp/deadline.js';
+import { readQuestion, type QuestionHandler } from '../../../../src/mcp/questions.js';
+import { getTaskResult } from '../../../../src/mcp/tasks.js';
+import { shortLimits } from '../../../../src/mcp/transport/answer-body.js';
+import { HttpStatusError } from '../../../../src/mcp/transport/errors.js';
+import { actionsAnswered } from '../../../../src/platform/metrics.js';
+import type { CallPlace } from '../../../../src/turns/facts.js';
+import { storeQuestion } from '../ask-person.js';
+import { showAsking } from '../call-wait.js';
+import type { TaskDeps } from './places.js';
+import { POLL_SECONDS } from './session.js';
+import { storeWithRetries } from '../../../../src/steps/store-with-retries.js';
 
 /** After the first question, more may follow at once. */
 const GATHER_MS = 300;
 
 /** Closes the questions of a task that were not answered in time. Returns the others, and the answers to pass on. */
-export async function dueQuestions(deps: ActivityDeps, place: CallPlace): Promise<TaskQuestions> {
+export async function dueQuestions(deps: TaskDeps, place: CallPlace): Promise<TaskQuestions> {
   const questions = await readTaskQuestions(deps.db, place);
   if (questions.expiresInMs === null || questions.expiresInMs > 0) return questions;
   const closed = await closeElicitations(deps, place.turnId, { ...place, expired: true }, 'expired');
@@ -33,7 +33,7 @@ export async function dueQuestions(deps: ActivityDeps, place: CallPlace): Promis
 
 /** Passes answers on. A server that refuses one no longer waits for it. @throws if the server is away */
 export async function deliverAnswers(
-  deps: ActivityDeps,
+  deps: TaskDeps,
   connection: McpConnection,
   { undelivered }: TaskQuestions,
 ): Promise<void> {
@@ -51,7 +51,7 @@ export class TaskQuestionBasket {
   #isShown = false;
 
   constructor(
-    private readonly deps: ActivityDeps,
+    private readonly deps: TaskDeps,
     private readonly place: CallPlace,
     private readonly server: TurnServerRow,
     private readonly cancelled: AbortSignal,

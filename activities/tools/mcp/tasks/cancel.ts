@@ -1,11 +1,12 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import { abandonedTasks, markCancelled, type AbandonedTask } from '../../src/steps/abandoned-tasks.js';
-import { failureReason } from '../../src/mcp/reasons.js';
-import type { ActivityDeps } from '../deps.js';
-import { cancelOnServer } from '../tools/mcp/task-session.js';
-import type { PollSlots } from './poll-slots.js';
-import type { TurnActivities } from './turn-activities.js';
+import { abandonedTasks, markCancelled, type AbandonedTask } from '../../../../src/steps/abandoned-tasks.js';
+import { failureReason } from '../../../../src/mcp/reasons.js';
+import type { ToolDeps } from '../../tool.js';
+import type { Places } from './places.js';
+import { cancelOnServer } from './session.js';
+
+type CancelDeps = Pick<ToolDeps, 'mcp' | 'db' | 'log'>;
 
 /** Tasks of one turn whose servers are asked in parallel. */
 const PARALLEL = 16;
@@ -15,7 +16,7 @@ const PARALLEL = 16;
  * is why it runs, must not abort it. Temporal tries it again for as long as the workflow says. It shares the slots of polls:
  * many turns that are cancelled while their server hangs must not take those of other turns.
  */
-export function cancelTasks(deps: ActivityDeps, slots: PollSlots): TurnActivities['cancelTasks'] {
+export function cancelTasks(deps: CancelDeps, slots: Places): (input: { turnId: string }) => Promise<void> {
   return async ({ turnId }) => {
     const { cancellationSignal } = Context.current();
     const tasks = await abandonedTasks(deps.db, turnId);
@@ -28,7 +29,7 @@ export function cancelTasks(deps: ActivityDeps, slots: PollSlots): TurnActivitie
 }
 
 /** Returns how many could not be cancelled. */
-async function cancelAll(deps: ActivityDeps, tasks: AbandonedTask[], signal: AbortSignal): Promise<number> {
+async function cancelAll(deps: CancelDeps, tasks: AbandonedTask[], signal: AbortSignal): Promise<number> {
   let left = tasks.length;
   for (let start = 0; start < tasks.length; start += PARALLEL) {
     await Promise.all(

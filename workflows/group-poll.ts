@@ -4,38 +4,38 @@ import type { PolledTasks } from '../activities/turn/turn-activities.js';
 /** Calls whose tasks begin within this time share the first poll. */
 const GATHER_TIME = '1 s';
 
-/** Why a task needs an activity of its own. */
-type Reason = keyof PolledTasks;
-
 interface Waiting {
-  resolve: (reason: Reason) => void;
+  resolve: (polled: PolledTasks) => void;
   reject: (error: unknown) => void;
 }
 
-/**
- * Polls the open tasks of one MCP server in one activity. A task leaves when it needs an activity of its own: it has ended, or
- * its server asks a question.
- */
-export class SharedPolls {
+/** Polls the open tasks of one group in one activity. A call leaves when it has its result. */
+export class GroupPoll {
   readonly #waiting = new Map<number, Waiting>();
   #scope: CancellationScope | null = null;
   #isRunning = false;
+  #gathers = true;
 
   constructor(private readonly poll: (indices: number[]) => Promise<PolledTasks>) {}
 
-  /** Waits until the task needs an activity of its own. @throws as the activity fails */
-  wait(index: number): Promise<Reason> {
-    const waiting = new Promise<Reason>((resolve, reject) => this.#waiting.set(index, { resolve, reject }));
+  /** Waits until the call has its result. @throws as the activity fails */
+  wait(index: number): Promise<PolledTasks> {
+    const waiting = new Promise<PolledTasks>((resolve, reject) => this.#waiting.set(index, { resolve, reject }));
+    this.#gathers = true;
     // An activity that is under way does not know the task: the next one does.
     this.#scope?.cancel();
     if (!this.#isRunning) void this.#run();
     return waiting;
   }
 
+  /** Asks at once: answers to questions of the server may have come. */
+  askAgain(): void {
+    this.#scope?.cancel();
+  }
+
   async #run(): Promise<void> {
     this.#isRunning = true;
     try {
-      await sleep(GATHER_TIME);
       while (this.#waiting.size > 0) await this.#poll();
     } catch (error) {
       for (const { reject } of this.#waiting.values()) reject(error);
@@ -46,26 +46,23 @@ export class SharedPolls {
   }
 
   async #poll(): Promise<void> {
-    const indices = [...this.#waiting.keys()];
+    if (this.#gathers) {
+      this.#gathers = false;
+      await sleep(GATHER_TIME);
+    }
     const scope = new CancellationScope();
     this.#scope = scope;
     try {
-      const { ended, asking } = await scope.run(() => this.poll(indices));
-      this.#leave(ended, 'ended');
-      this.#leave(asking, 'asking');
+      const polled = await scope.run(() => this.poll([...this.#waiting.keys()]));
+      for (const index of polled.ended) {
+        this.#waiting.get(index)?.resolve(polled);
+        this.#waiting.delete(index);
+      }
     } catch (error) {
-      // Cancelled by `wait`. How the attempt ended then says nothing.
+      // Cancelled by `wait` or `askAgain`. How the attempt ended then says nothing.
       if (!scope.consideredCancelled || CancellationScope.current().consideredCancelled) throw error;
-      await sleep(GATHER_TIME);
     } finally {
       this.#scope = null;
-    }
-  }
-
-  #leave(indices: number[], reason: Reason): void {
-    for (const index of indices) {
-      this.#waiting.get(index)?.resolve(reason);
-      this.#waiting.delete(index);
     }
   }
 }

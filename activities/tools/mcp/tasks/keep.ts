@@ -1,10 +1,10 @@
 import pRetry from 'p-retry';
-import { storeTask, type NewTask } from '../../../src/steps/task-call.js';
-import type { ToolCallRow } from '../../../src/steps/tool-call.js';
-import type { ActivityTask } from '../../../src/steps/model-call.js';
-import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import type { ToolDeps } from '../tool.js';
-import { cancelOnServer } from './task-session.js';
+import { storeTask, type NewTask } from '../../../../src/steps/task-call.js';
+import type { ToolCallRow } from '../../../../src/steps/tool-call.js';
+import type { ActivityTask } from '../../../../src/steps/model-call.js';
+import type { TurnDeps } from '../../../../src/turns/change-turn.js';
+import type { ToolDeps } from '../../tool.js';
+import { cancelOnServer } from './session.js';
 
 /** contract.md §11: how long `tasks/cancel` is tried. */
 const CANCEL_TIMEOUT_MS = 30_000;

@@ -1,19 +1,19 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { TurnServerRow } from '../../../src/mcp/user-credentials.js';
-import type { Cleaner } from '../../../src/mcp/cleaner.js';
-import type { McpConnection } from '../../../src/mcp/client.js';
-import { withDeadline } from '../../../src/mcp/deadline.js';
-import { addressesToOpen, type QuestionHandler } from '../../../src/mcp/questions.js';
-import { withLargeAnswer } from '../../../src/mcp/large-answer.js';
-import { isSessionLost } from '../../../src/mcp/session-lost.js';
-import { answerRefused, failureReason } from '../../../src/mcp/reasons.js';
-import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../src/mcp/tasks.js';
-import { callLimits, MAX_ANSWER_VALUES } from '../../../src/mcp/transport/answer-body.js';
-import type { TaskCall, TaskRow } from '../../../src/steps/task-call.js';
-import { textResult, type ToolDeps, type ToolResult } from '../tool.js';
-import { mcpResult } from './result.js';
-import { shortMessage } from './task-session.js';
-import { askInSession } from './task-session.js';
+import type { TurnServerRow } from '../../../../src/mcp/user-credentials.js';
+import type { Cleaner } from '../../../../src/mcp/cleaner.js';
+import type { McpConnection } from '../../../../src/mcp/client.js';
+import { withDeadline } from '../../../../src/mcp/deadline.js';
+import { addressesToOpen, type QuestionHandler } from '../../../../src/mcp/questions.js';
+import { withLargeAnswer } from '../../../../src/mcp/large-answer.js';
+import { isSessionLost } from '../../../../src/mcp/session-lost.js';
+import { answerRefused, failureReason } from '../../../../src/mcp/reasons.js';
+import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../../src/mcp/tasks.js';
+import { callLimits, MAX_ANSWER_VALUES } from '../../../../src/mcp/transport/answer-body.js';
+import type { OpenTask, TaskRow } from '../../../../src/steps/task-call.js';
+import { textResult, type ToolDeps, type ToolResult } from '../../tool.js';
+import { mcpResult } from '../result.js';
+import { shortMessage } from './session.js';
+import { askInSession } from './session.js';
 
 const MAX_ERROR_LENGTH = 4000;
 
@@ -55,7 +55,8 @@ export async function askForState(
 /** Fetches the result of a task that has ended, in the form of any tool result. @throws if the server is away */
 export async function fetchResult(
   deps: ToolDeps,
-  { turn, call, task }: TaskCall & { task: TaskRow },
+  turn: { id: string; projectId: string },
+  { call, task }: Pick<OpenTask, 'call' | 'task'>,
   server: TurnServerRow,
   connection: McpConnection,
   { status, message }: Extract<TaskAnswer, { kind: 'ended' }>,

@@ -1,5 +1,5 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { projectPause } from '../../src/steps/task-pauses.js';
+import { projectPause } from '../../../../src/steps/task-pauses.js';
 
 const MIN_BUSY_PAUSE_MS = 1000;
 
@@ -13,8 +13,12 @@ export function taskOpen(pauseMs: number, message: string): ApplicationFailure {
   });
 }
 
-/** The failure of an attempt that found no slot. The pause grows with the open tasks of the project, which all want one. */
-export function noSlot(openTasks: number): ApplicationFailure {
-  const pauseMs = Math.max(MIN_BUSY_PAUSE_MS, projectPause(openTasks)) * (0.5 + Math.random());
-  return taskOpen(pauseMs, 'The slots of this worker for the project are in use.');
+/** The failure of an attempt that found no slot. */
+export function noPlace(openTasks: number): ApplicationFailure {
+  return taskOpen(busyPause(openTasks), 'The slots of this worker for the project are in use.');
+}
+
+/** Grows with the open tasks of the project, which all want a slot. */
+export function busyPause(openTasks: number): number {
+  return Math.max(MIN_BUSY_PAUSE_MS, projectPause(openTasks)) * (0.5 + Math.random());
 }
