@@ -36,6 +36,7 @@ const ROOMS = {
     'turns',
     'answers',
   ],
+  tasks: ['platform', 'db', 'mcp', 'events', 'turns', 'steps'],
   workers: ['platform', 'db', 'temporal'],
   reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'workers'],
 };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { reserveTask } from '../../src/steps/open-tasks.js';
+import { reserveTask } from '../../src/tasks/open.js';
 import { eventually } from '../support/eventually.js';
 import type { TestTask } from '../support/mcp-server.js';
 import { toolUse } from '../support/scripted-model.js';

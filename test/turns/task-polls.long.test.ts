@@ -10,9 +10,11 @@ describe('the polls of several tasks', () => {
   let tasks = new Map<unknown, TestTask>();
   let polled: string[] = [];
   /** Requests that are answered when this is settled. */
+  let onRead: (id: string) => unknown = () => undefined;
   let held: { id: string; until: Promise<void> } | null = null;
   const gateway: McpServerOptions['gateway'] = async (_, __, body) => {
     if (body.includes('tasks/get')) polled.push((JSON.parse(body) as { params: { taskId: string } }).params.taskId);
+    if (body.includes('tasks/result')) await onRead((JSON.parse(body) as { params: { taskId: string } }).params.taskId);
     if (held !== null && body.includes('tasks/result') && body.includes(held.id)) await held.until;
     return false;
   };
@@ -25,6 +27,7 @@ describe('the polls of several tasks', () => {
     tasks = new Map();
     polled = [];
     held = null;
+    onRead = () => undefined;
   });
   afterEach(() => service.model.reset());
 
@@ -73,6 +76,24 @@ describe('the polls of several tasks', () => {
     release();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     expect(await results(sessionId)).to.include('Built slow.');
+  });
+
+  it('the polls of several tasks read a result alone, and last, that a worker was lost to', async () => {
+    const whats = ['poison', 'lost', 'clean', 'another'];
+    const { sessionId, turnId } = await start(...whats);
+    await eventually('each is polled', () => whats.every((what) => isPolled(what, 1)));
+    const losses = `UPDATE mcp_tasks SET lost_reads = $3 WHERE turn_id = $1 AND task_id = $2`;
+    await service.db.query(losses, [turnId, tasks.get('poison')!.id, 2]);
+    await service.db.query(losses, [turnId, tasks.get('lost')!.id, 1]);
+    const before = new Map<string, string[]>();
+    onRead = async (id) => before.set(id, (await results(sessionId)).sort());
+    await Promise.all(whats.map((what) => tasks.get(what)!.end('completed', `Built ${what}.`)));
+    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
+    expect(before.get(tasks.get('lost')!.id)).to.deep.equal(['Built another.', 'Built clean.']);
+    expect(before.get(tasks.get('poison')!.id)).to.deep.equal(['Built another.', 'Built clean.', 'Built lost.']);
+    expect(await results(sessionId)).to.include('Built poison.');
+    const rows = await service.db.query('SELECT DISTINCT lost_reads FROM mcp_tasks WHERE turn_id = $1 ORDER BY 1', [turnId]); // oxfmt-ignore
+    expect(rows).to.deep.equal([{ lost_reads: 0 }, { lost_reads: 1 }, { lost_reads: 2 }]);
   });
 
   it('the polls of several tasks come less often while the project has many open tasks', async () => {

@@ -2,7 +2,7 @@ import { planAuthorization } from '../../../src/answers/authorization-wait.js';
 import { closeElicitations } from '../../../src/answers/elicitation.js';
 import { findTurnServers } from '../../../src/mcp/user-credentials.js';
 import type { FairQueue } from '../../../src/platform/fair-queue.js';
-import { reserveTask } from '../../../src/steps/open-tasks.js';
+import { reserveTask } from '../../../src/tasks/open.js';
 import type { ToolCallRow } from '../../../src/steps/tool-call.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
 import { outcomeUnknown } from '../outcomes.js';

@@ -9,7 +9,7 @@ import { isSessionLost } from '../../../../src/mcp/session-lost.js';
 import { answerRefused, failureReason } from '../../../../src/mcp/reasons.js';
 import { getTask, getTaskResult, isUnknownTask, type OpenTaskState } from '../../../../src/mcp/tasks.js';
 import { callLimits, MAX_ANSWER_VALUES } from '../../../../src/mcp/transport/answer-body.js';
-import type { OpenTask, TaskRow } from '../../../../src/steps/task-call.js';
+import type { OpenTask, TaskRow } from '../../../../src/tasks/task.js';
 import { textResult, type ToolDeps, type ToolResult } from '../../tool.js';
 import { mcpResult } from '../result.js';
 import { shortMessage } from './session.js';

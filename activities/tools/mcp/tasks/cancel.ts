@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import { abandonedTasks, markCancelled, type AbandonedTask } from '../../../../src/steps/abandoned-tasks.js';
+import { abandonedTasks, markCancelled, type AbandonedTask } from '../../../../src/tasks/abandoned.js';
 import { failureReason } from '../../../../src/mcp/reasons.js';
 import type { ToolDeps } from '../../tool.js';
 import type { Places } from './places.js';

@@ -1,5 +1,5 @@
 import pRetry from 'p-retry';
-import { storeTask, type NewTask } from '../../../../src/steps/task-call.js';
+import { storeTask, type NewTask } from '../../../../src/tasks/task.js';
 import type { ToolCallRow } from '../../../../src/steps/tool-call.js';
 import type { ActivityTask } from '../../../../src/steps/model-call.js';
 import type { TurnDeps } from '../../../../src/turns/change-turn.js';

@@ -5,7 +5,7 @@ import { withDeadline } from '../../../../src/mcp/deadline.js';
 import type { QuestionHandler } from '../../../../src/mcp/questions.js';
 import { isSessionLost } from '../../../../src/mcp/session-lost.js';
 import { cancelTask, isUnknownTask } from '../../../../src/mcp/tasks.js';
-import type { NewTask } from '../../../../src/steps/task-call.js';
+import type { NewTask } from '../../../../src/tasks/task.js';
 import type { ToolDeps } from '../../tool.js';
 
 const MAX_MESSAGE_LENGTH = 1000;

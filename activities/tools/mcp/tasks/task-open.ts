@@ -1,5 +1,5 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { projectPause } from '../../../../src/steps/task-pauses.js';
+import { projectPause } from '../../../../src/tasks/pauses.js';
 
 const MIN_BUSY_PAUSE_MS = 1000;
 

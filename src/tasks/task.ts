@@ -7,9 +7,9 @@ import type { TaskState, TaskStatus } from '../mcp/tasks.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { CallPlace } from '../turns/facts.js';
-import type { ActivityTask } from './model-call.js';
-import { OPEN_TASKS_OF_PROJECT } from './open-tasks.js';
-import type { ToolCallRow } from './tool-call.js';
+import type { ActivityTask } from '../steps/model-call.js';
+import { OPEN_TASKS_OF_PROJECT } from './open.js';
+import type { ToolCallRow } from '../steps/tool-call.js';
 
 /** A task to store with its call. The message is cleaned and short. */
 export interface NewTask extends TaskState {

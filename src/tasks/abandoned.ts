@@ -1,7 +1,7 @@
 import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { CallPlace } from '../turns/facts.js';
-import type { NewTask } from './task-call.js';
+import type { NewTask } from './task.js';
 
 /** A task whose result is no longer needed, and that its server may still work on. */
 export interface AbandonedTask extends CallPlace, Pick<NewTask, 'taskId' | 'serverId' | 'session'> {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { pollPause, projectPause, untilPoll } from '../../../src/steps/task-pauses.js';
+import { pollPause, projectPause, untilPoll } from '../../../src/tasks/pauses.js';
 
 const task = { pollMs: 3000, ageMs: 10_000, storedAgoMs: 9000, askedAgoMs: 500 };
 
