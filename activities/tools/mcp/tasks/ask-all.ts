@@ -55,7 +55,7 @@ export async function askAll(
     for (const some of chunks(talks)) await allOf(some.map((one) => talk(deps, turn, one, signal)));
     return talks.map(({ one, answer, isAnswered }) => ({ one, answer, isAnswered }));
   } finally {
-    await Promise.all(talks.map(({ connection }) => connection?.detach()));
+    await Promise.all(talks.map(async ({ connection }) => connection?.detach()));
   }
 }
 

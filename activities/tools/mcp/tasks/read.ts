@@ -100,9 +100,8 @@ export async function storeResult(
   hasEnded = true,
 ): Promise<void> {
   const place = { turnId, step, index };
-  if (task.mayAsk && (await closeElicitations(deps, turnId, place, 'withdrawn')) > 0) {
-    void showAsking(deps, place, false);
-  }
+  const withdraw = (): Promise<number> => closeElicitations(deps, turnId, place, 'withdrawn');
+  if (task.mayAsk && (await storeWithRetries(withdraw, signal)) > 0) void showAsking(deps, place, false);
   const row = { ...place, ...call, input: {}, action: null, authorization: null, mayAsk: task.mayAsk };
   const stored = { ...result, ...(hasEnded && { commit: (tx: Db) => markEnded(tx, place) }) };
   await storeWithRetries(() => storeToolResult(deps, row, stored), signal);
