@@ -27,7 +27,10 @@ describe('the connections for background work', () => {
     // It waits for longer than the service lets a transaction.
     await blocker.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await blocker.query('LOCK TABLE session_states IN ACCESS EXCLUSIVE MODE');
-    const requests = Array.from({ length: 8 }, () => service.api('POST', '/v1/sessions', { model_id: TEST_MODEL.id }));
+    const other = service.as(await service.newKey({ project: 'other' }));
+    const requests = Array.from({ length: 8 }, (_, n) =>
+      (n % 2 === 0 ? service.api : other)('POST', '/v1/sessions', { model_id: TEST_MODEL.id }),
+    );
     await eventually('all connections wait', async () => {
       const [row] = await service.db.query<{ waiting: number }[]>(
         `SELECT count(*)::integer AS waiting FROM pg_stat_activity

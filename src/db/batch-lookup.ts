@@ -1,3 +1,5 @@
+import { asProcess } from './project-pool.js';
+
 /** Connections that the lookups of one kind use at once. A pool has at least twice as many. */
 const MAX_QUERIES = 2;
 const MAX_BATCH = 1000;
@@ -24,7 +26,7 @@ export class BatchLookup<T> {
       const same = this.#waiting.get(presented);
       if (same === undefined) this.#waiting.set(presented, [{ resolve, reject }]);
       else same.push({ resolve, reject });
-      if (this.#queries < MAX_QUERIES) void this.#query();
+      if (this.#queries < MAX_QUERIES) void asProcess(() => this.#query());
     });
   }
 

@@ -1,9 +1,11 @@
+import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { clientConfig } from './client-config.js';
 import { DirectDataSource } from './direct-data-source.js';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 import { PreparedClient } from './prepared-client.js';
+import { ProjectPool } from './project-pool.js';
 import { typeParsers } from './types.js';
 
 /**
@@ -42,23 +44,27 @@ const CONNECT_TIMEOUT_MS = 5000;
 /** A new connection plans each statement anew. One that nobody uses for so long is closed. */
 const IDLE_CONNECTION_MS = 600_000;
 
+/** pg with a pool of which each project has a share. */
+const WITH_SHARES = Object.create(pg, { Pool: { value: ProjectPool } }) as typeof pg;
+
 /** Opens the pool for background work. `role`: api or worker. */
 export function openBackgroundPool(databaseUrl: string, role: string): Promise<DataSource> {
-  return openDataSource(databaseUrl, BACKGROUND_POOL_SIZE, `${role} background`);
+  return openDataSource(databaseUrl, BACKGROUND_POOL_SIZE, `${role} background`, 'background');
 }
 
 export async function openDataSource(
   databaseUrl: string,
   poolSize: number,
   name: string,
-  purpose: 'service' | 'migration' = 'service',
+  purpose: 'service' | 'background' | 'migration' = 'service',
   connectTimeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<DataSource> {
-  const limits = purpose === 'service' ? { ...SERVICE_LIMITS, ...SERVICE_PLANS } : MIGRATION_LIMITS;
+  const limits = purpose === 'migration' ? MIGRATION_LIMITS : { ...SERVICE_LIMITS, ...SERVICE_PLANS };
   // Compiling a statement costs more than it saves: the service reads few rows at a time.
   const settings = Object.entries({ timezone: 'UTC', jit: 'off', ...limits });
   const dataSource = new DirectDataSource({
     type: 'postgres',
+    ...(purpose === 'service' && { driver: WITH_SHARES }),
     applicationName: name,
     entities,
     migrations,
@@ -77,7 +83,7 @@ export async function openDataSource(
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       options: settings.map(([setting, value]) => `-c ${setting}=${value}`).join(' '),
-      ...(purpose === 'service' && { answerTimeoutMs: PreparedClient.ANSWER_TIMEOUT_MS }),
+      ...(purpose !== 'migration' && { answerTimeoutMs: PreparedClient.ANSWER_TIMEOUT_MS }),
     },
     // The pool replaces an idle connection that dies. The error shows in the next query.
     poolErrorHandler: () => undefined,

@@ -6,6 +6,7 @@ interface PoolCounts {
   totalCount: number;
   idleCount: number;
   waitingCount: number;
+  waitingForShare: number;
 }
 
 const pools = new Set<PoolCounts>();
@@ -26,7 +27,7 @@ new Gauge({
     );
     this.set(
       { state: 'waiting' },
-      sum(({ waitingCount }) => waitingCount),
+      sum(({ waitingCount, waitingForShare }) => waitingCount + waitingForShare),
     );
   },
 });

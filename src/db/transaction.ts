@@ -8,6 +8,7 @@ import {
 } from 'typeorm';
 import { DatabaseAwayError, LoginRefusedError } from './connect-error.js';
 import { answerOf, send } from './direct-data-source.js';
+import { ProjectShareError } from './project-pool.js';
 import { ignored } from '../platform/ignored.js';
 
 const TRIES = 5;
@@ -183,7 +184,7 @@ const AWAY_STATES = new Set([
  */
 export function isDatabaseAway(error: unknown): boolean {
   const cause = (error as { driverError?: unknown } | undefined)?.driverError ?? error;
-  if (cause instanceof DatabaseAwayError) return true;
+  if (cause instanceof DatabaseAwayError || cause instanceof ProjectShareError) return true;
   if (cause instanceof LoginRefusedError) return false;
   const code = sqlState(error);
   if (code !== undefined) {

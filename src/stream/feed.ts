@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.js';
+import { asProject } from '../db/project-pool.js';
 import { Listener } from '../db/listen.js';
 import { FairQueue } from '../platform/fair-queue.js';
 import type { Logger } from '../platform/logger.js';
@@ -48,7 +49,8 @@ export class Feed {
     let reader = this.#readers.get(sessionId);
     if (reader === undefined) {
       const listening = this.#listener.add(channelOf(sessionId));
-      const inTurn = <T>(read: () => Promise<T>): Promise<T> => this.#reads.within(projectId, read);
+      const inTurn = <T>(read: () => Promise<T>): Promise<T> =>
+        this.#reads.within(projectId, () => asProject(projectId, read));
       reader = new SessionReader(sessionId, listening, this.#ringMemory.createRing(), inTurn, this.db, this.log);
       this.#readers.set(sessionId, reader);
     }

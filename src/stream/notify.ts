@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../db/db.js';
+import { asProcess } from '../db/project-pool.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import type { Logger } from '../platform/logger.js';
 import { notificationSeconds } from '../platform/metrics.js';
@@ -71,7 +72,7 @@ export class Notifier {
   /** Sends a payload on a channel. */
   send(channel: string, payload: string): void {
     this.#queue.push({ channel, payload, queuedAt: performance.now() });
-    this.#sending ??= this.#send();
+    this.#sending ??= asProcess(() => this.#send());
   }
 
   /** Sends deltas of a model call live. Each must fit into a payload (`MAX_CHARACTERS` in deltas.ts). */

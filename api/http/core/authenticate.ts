@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import { asProject } from '../../../src/db/project-pool.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { KeyLookup } from '../../../src/projects/key-cache.js';
 import { permissionsOf, TOKEN_PREFIX, type SessionTokens } from '../../../src/projects/session-token.js';
@@ -18,7 +19,7 @@ export function authenticate(keys: KeyLookup, tokens?: SessionTokens): Middlewar
       );
     }
     ctx.state.caller = caller;
-    await next();
+    await asProject(caller.projectId, next);
   };
 }
 

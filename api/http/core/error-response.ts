@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { ProjectShareError } from '../../../src/db/project-pool.js';
 import { isDatabaseAway, isDatabaseBusy } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { exactText } from '../../../src/platform/exact-json.js';
@@ -68,6 +69,15 @@ function retryHeaders(error: ServiceError): Record<string, string> {
 /** Converts an error for the client. An internal error is logged, and the client gets no details. */
 function serviceErrorOf(thrown: unknown, log: Logger): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
+  if (thrown instanceof ProjectShareError) {
+    return new ServiceError(
+      'too_many_requests',
+      'Other requests of the project are under way and use the database. Send fewer at once, or wait, then try again.',
+      undefined,
+      { 'Retry-After': '1' },
+      'database_share',
+    );
+  }
   if (isDatabaseAway(thrown)) {
     log.warn({ err: thrown }, 'Postgres is away');
     const [message, reason] = isDatabaseBusy(thrown)

@@ -2,7 +2,7 @@ import { requiredAction } from '../../../src/events/required-action.js';
 import { ERROR_STATUS, type ErrorType } from '../../../src/platform/errors.js';
 import { described, objectSchema } from '../../../src/platform/object-schema.js';
 import { count, idField, text } from '../../../src/platform/schema-fields.js';
-import { isBoundedRead, type JsonSchema, type Operation, type Route } from '../core/operation.js';
+import type { JsonSchema, Operation, Route } from '../core/operation.js';
 
 const list = (name: string, description: string): JsonSchema =>
   objectSchema({ [name]: { type: 'array', items: text, description } });
@@ -122,10 +122,9 @@ export function errorsByStatus(route: Route): Map<number, ErrorType[]> {
   const [, path, permission, limited, operation, tokenScope] = route;
   const ofTokens = tokenScope === null ? [] : tokenErrors(path);
   const types = new Set<ErrorType>([
-    ...(permission === null ? [] : (['authentication_error', 'insufficient_scope'] as const)),
+    ...(permission === null ? [] : (['authentication_error', 'insufficient_scope', 'too_many_requests'] as const)),
     ...(limited ? (['rate_limit_exceeded'] as const) : []),
     ...ofTokens,
-    ...(isBoundedRead(route) ? (['too_many_requests'] as const) : []),
     ...ofOperation(operation),
     ...EVERY,
   ]);
