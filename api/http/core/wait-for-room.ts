@@ -15,6 +15,7 @@ export async function waitForRoom<T>(
   const giveUp = (): void => stop.abort(refusal());
   const timer = setTimeout(giveUp, timeoutMs);
   res.once('close', giveUp);
+  if (res.closed) giveUp();
   try {
     return await take(stop.signal);
   } finally {

@@ -3,6 +3,7 @@ import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { MAX_FILE_BYTES } from '../../../src/files/store.js';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { ServiceError } from '../../../src/platform/errors.js';
+import { waitForRoom } from '../core/wait-for-room.js';
 
 const MAX_UPLOADS_PER_PROJECT = 8;
 const WAIT_TIMEOUT_MS = 30_000;
@@ -27,25 +28,41 @@ export class UploadSlots {
    * Receives an upload of at most `maxBytes` in a slot of its project.
    * @throws ServiceError `service_unavailable` if no slot is free in time
    */
-  async within<T>(ctx: Context, projectId: string, maxBytes: number, receive: () => Promise<T>): Promise<T> {
-    const timeout = AbortSignal.timeout(this.waitTimeoutMs);
-    await this.#slots.take(projectId, timeout).catch(tooMany);
+  async within<T>(
+    { request, res }: Context,
+    projectId: string,
+    maxBytes: number,
+    receive: () => Promise<T>,
+  ): Promise<T> {
+    // Without a Content-Length, reserve the largest allowed size.
+    const bytes = Math.min(request.length ?? maxBytes, maxBytes);
+    const take = (signal: AbortSignal): Promise<() => void> => this.#take(projectId, bytes, signal);
+    const release = await waitForRoom(res, this.waitTimeoutMs, take, tooMany);
     try {
-      // Without a Content-Length, reserve the largest allowed size.
-      const bytes = Math.min(ctx.request.length ?? maxBytes, maxBytes);
-      const releaseRoom = await this.#room.take(bytes, timeout, projectId).catch(tooMany);
-      try {
-        return await receive();
-      } finally {
-        releaseRoom();
-      }
+      return await receive();
     } finally {
-      this.#slots.free(projectId);
+      release();
+    }
+  }
+
+  /** Waits for a slot and for room. Returns the function that gives both back. @throws the signal's reason */
+  async #take(projectId: string, bytes: number, signal: AbortSignal): Promise<() => void> {
+    await this.#slots.take(projectId, signal);
+    const freeSlot = (): void => this.#slots.free(projectId);
+    try {
+      const freeRoom = await this.#room.take(bytes, signal, projectId);
+      return () => {
+        freeRoom();
+        freeSlot();
+      };
+    } catch (error) {
+      freeSlot();
+      throw error;
     }
   }
 }
 
-function tooMany(): never {
+function tooMany(): ServiceError {
   const message = 'Too many uploads are under way. Try again.';
-  throw new ServiceError('service_unavailable', message, undefined, { Connection: 'close' }, 'uploads');
+  return new ServiceError('service_unavailable', message, undefined, { Connection: 'close' }, 'uploads');
 }

@@ -1,4 +1,7 @@
+import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
+import { UploadSlots } from '../../../api/http/upload/upload-slots.js';
+import type { ServiceError } from '../../../src/platform/errors.js';
 import { eventually } from '../../support/eventually.js';
 import { useTempFolder } from '../../support/temp-folder.js';
 import { postStream, streamedFile } from '../../support/upload.js';
@@ -38,9 +41,8 @@ describe('uploads at a time', () => {
   });
 
   it('uploads at a time take the room that is set for temporary files, and no more', async () => {
-    const { UploadSlots } = await import('../../../api/http/upload/upload-slots.js');
     const slots = new UploadSlots(100, 50);
-    const ctx = { request: { length: 80 } } as Parameters<typeof slots.within>[0];
+    const ctx = { request: { length: 80 }, res: new EventEmitter() } as Parameters<typeof slots.within>[0];
     let finish!: () => void;
     const first = slots.within(ctx, 'a', 1000, () => new Promise<void>((resolve) => (finish = resolve)));
     const refused = await slots.within(ctx, 'b', 1000, () => Promise.resolve()).catch((error: unknown) => error);
@@ -48,5 +50,36 @@ describe('uploads at a time', () => {
     finish();
     await first;
     expect(await slots.within(ctx, 'b', 1000, () => Promise.resolve('received'))).to.equal('received');
+  });
+
+  it('uploads at a time give up their place in the line when their client leaves', async () => {
+    const slots = new UploadSlots(100, 60_000);
+    const uploadOf = (length: number): Parameters<typeof slots.within>[0] =>
+      ({ request: { length }, res: new EventEmitter() }) as Parameters<typeof slots.within>[0];
+    const ends: (() => void)[] = [];
+    const hold = (bytes: number): Promise<void> =>
+      slots.within(uploadOf(bytes), 'a', 1000, () => new Promise<void>((end) => ends.push(end)));
+    const held = Array.from({ length: MAX_UPLOADS_PER_PROJECT - 1 }, () => hold(10));
+    // One waits for room, the next one for a slot.
+    const gone = [uploadOf(80), uploadOf(10)];
+    const waiting = gone.map((ctx) =>
+      slots.within(ctx, 'a', 1000, () => Promise.resolve('received')).catch((error: ServiceError) => error.type),
+    );
+    for (const { res } of gone) res.emit('close');
+    expect(await Promise.all(waiting)).to.deep.equal(['service_unavailable', 'service_unavailable']);
+    // The slot of the first one is free again.
+    held.push(hold(10));
+    await eventually('all slots are used', () => ends.length === MAX_UPLOADS_PER_PROJECT);
+    for (const end of ends) end();
+    await Promise.all(held);
+  });
+
+  it('uploads at a time do not begin to wait for a client that has left', async () => {
+    const slots = new UploadSlots(100, 60_000);
+    const ctx = { request: { length: 10 }, res: Object.assign(new EventEmitter(), { closed: true }) };
+    const answer = slots.within(ctx as Parameters<typeof slots.within>[0], 'a', 1000, () =>
+      Promise.resolve('received'),
+    );
+    expect(await answer.catch((error: ServiceError) => error.type)).to.equal('service_unavailable');
   });
 });
