@@ -67,6 +67,16 @@ const MISSING: [x64: number, arm64: number, name: string][] = [
   [319, 279, 'memfd_create'],
 ];
 
+/** Attributes of files that a manifest does not keep: a tree has what a stored one has, and programs go on without them. */
+const ATTRIBUTES: [x64: number, arm64: number, name: string][] = [
+  [188, 5, 'setxattr'],
+  [189, 6, 'lsetxattr'],
+  [190, 7, 'fsetxattr'],
+  [463, 463, 'setxattrat'],
+];
+/** The ways to set flags of a file, as `chattr` does. */
+const FLAG_CONTROLS = [0x40086602, 0x401c5820];
+
 const MACHINES = {
   // oxfmt-ignore
   x64: { audit: 0xc000003e, index: 0, clone: 56, socket: 41, socketpair: 53, setsockopt: 54, mmap: 9, ioctl: 16, fallocate: 285 },
@@ -111,16 +121,21 @@ export function seccompFilter(machine: Machine, { refusesFallocate, maxSharedByt
     add(JUMP_EQUAL, number, 0, 1);
     add(RETURN, fail(ENOSYS));
   }
+  for (const number of numbers(ATTRIBUTES)) {
+    add(JUMP_EQUAL, number, 0, 1);
+    add(RETURN, fail(EOPNOTSUPP));
+  }
   if (refusesFallocate) {
     add(JUMP_EQUAL, fallocate, 0, 1);
     // libc writes then.
     add(RETURN, fail(EOPNOTSUPP));
-    add(JUMP_EQUAL, ioctl, 0, RESERVING_CONTROLS.length + 3);
-    add(LOAD, SECOND_ARGUMENT);
-    RESERVING_CONTROLS.forEach((control, at) => add(JUMP_EQUAL, control, RESERVING_CONTROLS.length - at, 0));
-    add(RETURN, ALLOW);
-    add(RETURN, fail(EOPNOTSUPP));
   }
+  const controls = refusesFallocate ? [...FLAG_CONTROLS, ...RESERVING_CONTROLS] : FLAG_CONTROLS;
+  add(JUMP_EQUAL, ioctl, 0, controls.length + 3);
+  add(LOAD, SECOND_ARGUMENT);
+  controls.forEach((control, at) => add(JUMP_EQUAL, control, controls.length - at, 0));
+  add(RETURN, ALLOW);
+  add(RETURN, fail(EOPNOTSUPP));
   const bound = maxSharedBytes === null ? 0 : 6;
   add(JUMP_EQUAL, mmap, 0, bound + 4);
   add(LOAD, FOURTH_ARGUMENT);

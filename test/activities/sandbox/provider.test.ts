@@ -56,6 +56,32 @@ describe('the provider of bubblewrap', () => {
     }
   });
 
+  it('the provider of bubblewrap lets a command set no attributes of files, which no version would keep', async () => {
+    const script = `import ctypes, errno, fcntl, os, struct
+open('f', 'w').close(); os.mkdir('d')
+f = os.open('f', os.O_RDWR)
+def refused(name, call):
+    try: call(); print(name, 'is set')
+    except OSError as error: print(name, errno.errorcode[error.errno])
+refused('attribute', lambda: os.setxattr('f', 'user.a', b'x'))
+refused('attribute of a link', lambda: os.setxattr('f', 'user.a', b'x', follow_symlinks=False))
+refused('attribute of an open file', lambda: os.setxattr(f, 'user.a', b'x'))
+refused('access list', lambda: os.setxattr('d', 'system.posix_acl_default', bytes.fromhex('0200000001000700ffffffff04000700ffffffff20000700ffffffff')))
+refused('flags', lambda: fcntl.ioctl(f, 0x40086602, struct.pack('l', 0x40)))
+refused('flags of a project', lambda: fcntl.ioctl(f, 0x401c5820, bytes(28)))
+print(os.listxattr('f'), os.listxattr('d'))`;
+    const { output } = await sandbox.bash(`/usr/bin/python3 -c "${script}"; echo a > a; cp -a a b && cat b`);
+    expect(output.split('\n')).to.deep.equal([
+      ...['attribute', 'attribute of a link', 'attribute of an open file', 'access list'].map(
+        (name) => `${name} ENOTSUP`,
+      ),
+      ...['flags', 'flags of a project'].map((name) => `${name} ENOTSUP`),
+      '[] []',
+      'a',
+      '',
+    ]);
+  });
+
   it('the provider of bubblewrap goes on in a new folder when its own is gone', async () => {
     const made = newProvider({}, sandbox.test);
     try {
