@@ -7,6 +7,7 @@ import { ignored } from '../../../src/platform/ignored.js';
 import type { CommandGroup } from './cgroups.js';
 import { bwrapOptions, commandLine, DESCRIPTORS, PATH } from './command-line.js';
 import type { WatchedTree } from './disk-use.js';
+import { OutputPace } from './output-pace.js';
 import { watch, type Watch } from './watchdog.js';
 
 const MAX_CWD_BYTES = 8 * 1024;
@@ -110,13 +111,15 @@ export async function runCommand(options: RunOptions, argv: string[], io: Comman
   });
   const outerComplaint = readText(pipes[2]!, MAX_STATUS_BYTES);
   let complaint = '';
+  const pace = new OutputPace();
   pipes[1]!.on('data', (chunk: Buffer) => {
     // The first words may be those of bwrap, which could not begin.
     if (complaint.length < MAX_COMPLAINT) complaint += String(chunk);
     const taken = io.onOutput(chunk);
-    if (!(taken instanceof Promise)) return;
+    const pauseMs = pace.pauseAfter(chunk.length);
+    if (!(taken instanceof Promise) && pauseMs === 0) return;
     pipes[1]!.pause();
-    void taken.finally(() => pipes[1]!.resume());
+    void Promise.all(pauseMs === 0 ? [taken] : [taken, sleep(pauseMs)]).finally(() => pipes[1]!.resume());
   });
   try {
     await Promise.race([failed, Promise.all([once(pipes[1]!, 'close'), status.closed, once(outer, 'exit')])]);

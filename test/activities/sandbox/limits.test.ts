@@ -9,11 +9,12 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { CommandGroups } from '../../../activities/sandbox/bubblewrap/cgroups.js';
 import { mountsBelow } from '../../../activities/sandbox/bubblewrap/images.js';
+import { OutputPace } from '../../../activities/sandbox/bubblewrap/output-pace.js';
 import { isLow, stopLargest, type Holder } from '../../../activities/sandbox/bubblewrap/reserve.js';
 import { EMPTY_MANIFEST } from '../../../src/workspaces/manifest.js';
 import { formatLimits } from '../../../src/workspaces/sandbox.js';
@@ -85,10 +86,25 @@ describe('limits that the kernel keeps', () => {
     const find = ['/sys/fs/cgroup', '-type', 'd', '-name', `sandboxes-${process.pid}-*`];
     const left = (): string => spawnSync('find', find, { encoding: 'utf8' }).stdout;
     expect(left()).to.include('sandboxes-');
+    for (const folder of left()
+      .split('\n')
+      .filter((path) => /\/sandboxes-[^/]*$/.test(path))) {
+      // Of version 1: a quarter of what a busy thread for each core has.
+      const shares = join(folder, 'cpu.shares');
+      if (existsSync(shares)) expect(Number(readFileSync(shares, 'utf8'))).to.equal(256 * availableParallelism());
+    }
     const closing = groups.close();
     expect(left()).to.equal('');
     await closing;
   });
+});
+
+it('the output of a command is read at once up to 100 MiB, and at 8 MiB a second beyond', () => {
+  const MIB = 1024 * 1024;
+  const pace = new OutputPace();
+  expect([60, 40].map((mib) => pace.pauseAfter(mib * MIB))).to.deep.equal([0, 0]);
+  expect([1, 8].map((mib) => pace.pauseAfter(mib * MIB))).to.deep.equal([125, 1000]);
+  expect(new OutputPace().pauseAfter(108 * MIB)).to.equal(1000);
 });
 
 describe('groups of commands', () => {
