@@ -72,10 +72,10 @@ export class ProjectPool extends pg.Pool {
       this.#places.free(projectId);
       throw error;
     }
-    const release = client.release;
+    const release = client.release.bind(client);
     // The pool sets it each time that it gives the connection away. It throws if it is called twice.
     client.release = (error) => {
-      release.call(client, error);
+      release(error);
       this.#givenBack += 1;
       this.#places.free(projectId);
     };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 // oxlint-disable-next-line no-restricted-imports -- the worker ends, and its groups are few: no command makes one
 import { existsSync, readdirSync, rmdirSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ulid } from 'ulid';
@@ -14,9 +15,13 @@ const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 type Controller = (typeof CONTROLLERS)[number];
 /** A unit of systemd, or what `systemd-run --scope` makes: an ordinary user who may write there was given it. */
 const UNIT = /\.service$|\/run-[^/]*\.scope$/;
-/** The share of processor time of all commands together, where the service has 100 (version 2) or 1,024 (version 1). */
+/** The share of processor time of all commands together, where the service has 100: a fifth, if both want all of it. */
 const WEIGHT = 25;
-const SHARES = 256;
+/**
+ * The same on version 1, where the service is in no group beside: each of its threads counts by itself, with 1,024. A service that wants
+ * all of a machine has a thread for each core that works.
+ */
+const SHARES = 256 * availableParallelism();
 /** Processes may be made while those of a group are moved. */
 const MAX_ROUNDS = 10;
 const ENDING_MS = 200;
