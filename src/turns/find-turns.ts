@@ -38,12 +38,19 @@ const MUST_GIVE_OUTPUT = `(
   WHERE message.session_id = t.session_id AND message.turn_number = coalesce(t.message_number, t.number)
     AND message.position = 1)`;
 
+/**
+ * JSON of a row that an older build stored with escapes of NUL or of halves of surrogate pairs: Postgres cannot take it apart. U+FFFD stands
+ * in their place, as in what is stored now (`storableJson`).
+ */
+const storable = (json: string): string => String.raw`CASE WHEN strpos(${json}::text, '\u') = 0 THEN ${json} ELSE
+  regexp_replace(${json}::text, '(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})', '\1' || chr(65533), 'g')::json END`;
+
 /** The rows of a turn `t` of a session `s`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
   t.id, t.session_id, t.number, t.state, coalesce(t.model_id, s.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
   t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
   ${MUST_GIVE_OUTPUT} AS must_give_output,
-  e.data AS outcome, m.data AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
+  ${storable('e.data')} AS outcome, ${storable('m.data')} AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
 const EVENTS = `
   LEFT JOIN events e ON t.ended_at IS NOT NULL
     AND e.session_id = t.session_id AND e.turn_number = t.number AND e.position = t.position

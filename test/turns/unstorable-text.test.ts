@@ -91,6 +91,24 @@ describe('text that JSON can escape and Postgres cannot store', () => {
     expect(JSON.stringify(service.model.requests.at(-1)!.body.messages)).to.contain(JSON.stringify(STORED_VALUE));
   });
 
+  it('text of a value that an older build has stored can be read, too', async () => {
+    service.model.reply([toolUse('give_output', '{"value":1}')], 'Fine.');
+    const sessionId = await service.session();
+    const turnId = await service.send(sessionId, 'odd', { output_schema: { type: 'object' } });
+    await service.ended(sessionId);
+    const stored = String.raw`{"stop_reason":"end_turn","output":{"value":"a\u0000\u0000b\ud83dc \\u0000 \\\u0000 \u001b 😀"}}`;
+    await service.db.query(`UPDATE events SET data = $2 WHERE session_id = $1 AND type = 'turn.completed'`, [
+      sessionId,
+      stored,
+    ]);
+    for (const path of [`/turns/${turnId}`, '/turns']) {
+      const { status, body } = await service.api('GET', `/v1/sessions/${sessionId}${path}`);
+      expect(status).to.equal(200);
+      const { output } = body.items?.[0] ?? body;
+      expect(output).to.deep.equal({ value: 'a\ufffd\ufffdb\ufffdc \\u0000 \\\ufffd \u001b 😀' });
+    }
+  });
+
   it('text of a model that signs it is shown, and not sent back, since its signature fits no longer', async () => {
     service.model.reply(message([thinking(ODD), text('Hm.')]), 'Fine.');
     const sessionId = await service.session();
