@@ -27,8 +27,13 @@ export class OauthRefusedError extends OauthFailure {
   }
 }
 
-/** `unauthorized_client`: some servers say so of a client that they do not know. */
-const ABOUT_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client', 'invalid_request']);
+/** `unauthorized_client`, `invalid_client_id`: some servers say so of a client that they do not know. */
+const ABOUT_CLIENT: ReadonlySet<string> = new Set([
+  'invalid_client',
+  'invalid_client_id',
+  'unauthorized_client',
+  'invalid_request',
+]);
 
 /** No valid tokens are left: a person must authorize the server again. `reason`: a clause about the authorization server. */
 export class AuthorizationRequiredError extends Error {

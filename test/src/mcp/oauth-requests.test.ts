@@ -268,6 +268,7 @@ describe('requests to a token endpoint', () => {
 
   for (const [what, given, isGone] of [
     ['does not know the client', { status: 401, body: { error: 'invalid_client' } }, true],
+    ['does not know its id', { status: 400, body: { error: 'invalid_client_id' } }, true],
     ['does not let the client in', { status: 400, body: { error: 'unauthorized_client' } }, true],
     ['does not know the code', { status: 400, body: { error: 'invalid_grant' } }, false],
     ['finds the request wrong', { status: 400, body: { error: 'invalid_request' } }, false],
