@@ -16,12 +16,13 @@ const ROOMS = {
   webhooks: ['platform', 'network', 'db', 'temporal'],
   events: ['platform', 'db', 'webhooks'],
   stream: ['platform', 'db', 'events'],
-  sessions: ['platform', 'models', 'db', 'projects', 'files', 'mcp', 'webhooks', 'events'],
+  'waits/kinds': ['platform', 'forms', 'db', 'events'],
+  sessions: ['platform', 'models', 'db', 'projects', 'files', 'mcp', 'webhooks', 'events', 'waits/kinds'],
   workspaces: ['platform', 'db', 'files', 'skills', 'sessions'],
   turns: ['platform', 'models', 'db', 'temporal', 'files', 'events', 'stream', 'sessions'],
   messages: ['platform', 'outputs', 'models', 'db', 'projects', 'files', 'skills', 'events', 'sessions', 'turns'],
   schedules: ['platform', 'models', 'db', 'projects', 'files', 'temporal', 'stream', 'sessions', 'turns', 'messages'],
-  answers: ['platform', 'forms', 'db', 'events', 'sessions', 'turns'],
+  waits: ['platform', 'forms', 'db', 'events', 'sessions', 'turns'],
   steps: [
     'platform',
     'models',
@@ -34,11 +35,11 @@ const ROOMS = {
     'sessions',
     'workspaces',
     'turns',
-    'answers',
+    'waits',
   ],
-  tasks: ['platform', 'db', 'mcp', 'events', 'turns', 'steps'],
+  tasks: ['platform', 'db', 'mcp', 'events', 'turns', 'waits', 'steps'],
   workers: ['platform', 'db', 'temporal'],
-  reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'workers'],
+  reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'waits', 'workers'],
 };
 /**
  * What a folder may import; Node's own modules go without saying.
@@ -147,6 +148,14 @@ module.exports = {
       severity: 'error',
       from: { pathNot: '^src/db/' },
       to: { path: 'node_modules/typeorm/' },
+    },
+    {
+      name: 'waits-know-their-kinds',
+      comment:
+        'a turn waits for a kind by its name; the room of waits, and the list of what a session waits for, use the array',
+      severity: 'error',
+      from: { path: '^(src|api|activities|workflows|ops)/', pathNot: '^src/(waits/|sessions/required-actions\\.ts$)' },
+      to: { path: '^src/waits/kinds/' },
     },
     {
       name: 'workflows-values',

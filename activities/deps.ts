@@ -1,4 +1,4 @@
-import type { AnswerWatch } from '../src/answers/answer-watch.js';
+import type { AnswerWatch } from '../src/waits/watch.js';
 import type { SchemaChecks } from '../src/outputs/schema-checks.js';
 import type { ConversationCache } from '../src/steps/conversation-cache.js';
 import type { DeltaStore } from '../src/stream/deltas.js';

@@ -11,7 +11,7 @@ import { DeltaStore } from '../src/stream/deltas.js';
 import { Notifier } from '../src/stream/notify.js';
 import { DELETED_SESSIONS_CHANNEL, sessionsOf } from '../src/sessions/deleted-sessions.js';
 import { CREDENTIAL_CHANNEL, droppedOf } from '../src/mcp/user-credentials.js';
-import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/answers/answer-watch.js';
+import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/waits/watch.js';
 import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/abortable-activities.js';
 import { openStorage } from '../src/files/open-storage.js';
 import { warnOfForeignStorage } from '../src/files/ownership.js';

@@ -27,7 +27,7 @@ const SAMPLE_MS = 1000;
 const SETTLE_MS = 75_000;
 const OPEN = `SELECT count(*) FROM turns WHERE state IN ('queued', 'running')`;
 const WAITS = `(EXISTS (SELECT FROM tool_calls c WHERE c.turn_id = turns.id AND c.state = 'task')
-  OR EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'))`;
+  OR EXISTS (SELECT FROM waits w WHERE w.turn_id = turns.id AND w.state = 'open'))`;
 
 /** A system with servers of its own, whose projects may run that many turns. */
 export async function startSystem(bench: Bench, turns: number, options: FaultSystemOptions = {}): Promise<FaultSystem> {

@@ -17,7 +17,7 @@ import { ensureSearchAttributes } from './temporal/search-attributes.js';
 import { isReachable, readBacklogs } from './temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from './temporal/turn-workflows.js';
 import { startRounds, type Round } from './platform/rounds.js';
-import { authorizedWaits } from './answers/authorized-waits.js';
+import { authorizedWaits } from './waits/authorized-waits.js';
 import { closedWorkflows } from './reconciler/closed-workflows.js';
 import type { ReconcileDeps } from './reconciler/deps.js';
 import { overdueCancels } from './reconciler/overdue-cancels.js';

@@ -1,6 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { advanceBudgetWait } from '../../src/answers/budget-wait.js';
-import { advanceWait as advance } from '../../src/answers/wait.js';
+import { advanceStep } from '../../src/waits/advance.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 import type { ActivityDeps } from '../deps.js';
@@ -10,10 +9,11 @@ import type { TurnActivities } from './turn-activities.js';
 /** Both are local activities, so that a turn that waits for days occupies no activity slot. */
 export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
   return async ({ turnId, step }) => {
-    const { actionTimeoutSeconds } = deps.config;
     try {
-      const { runningMs, ...wait } = await advance(deps, turnId, step, actionTimeoutSeconds);
-      return { ...wait, remainingMs: remainingMs(deps, runningMs) };
+      const advanced = await advanceStep(deps, { turnId, step, of: 'calls' }, deps.config.actionTimeoutSeconds);
+      if ('ended' in advanced) return null;
+      const { runningMs, ready, open, expiresInMs } = advanced;
+      return { ready, open, expiresInMs, remainingMs: remainingMs(deps, runningMs) };
     } catch (error) {
       if (error instanceof TurnEndedError) return null;
       throw error;
@@ -24,14 +24,10 @@ export function advanceWait(deps: ActivityDeps): TurnActivities['advanceWait'] {
 export function advanceBudget(deps: ActivityDeps): TurnActivities['advanceBudget'] {
   return async ({ turnId, step }) => {
     try {
-      const wait = await advanceBudgetWait(deps, turnId, step);
-      if (wait === 'ended') return { kind: 'ended', state: 'completed', stopReason: 'budget_reached' };
-      const { expiresInMs, runningMs } = wait;
-      return {
-        kind: expiresInMs === null ? 'over' : 'waits',
-        expiresInMs: expiresInMs ?? 0,
-        remainingMs: remainingMs(deps, runningMs),
-      };
+      const advanced = await advanceStep(deps, { turnId, step, of: 'model' }, deps.config.actionTimeoutSeconds);
+      if ('ended' in advanced) return { kind: 'ended', state: 'completed', stopReason: advanced.ended };
+      const { modelWaits, expiresInMs, runningMs } = advanced;
+      return { kind: modelWaits ? 'waits' : 'over', expiresInMs, remainingMs: remainingMs(deps, runningMs) };
     } catch (error) {
       if (!(error instanceof TurnEndedError)) throw error;
       throw ApplicationFailure.nonRetryable('The turn has ended.', TURN_ENDED, error.state);

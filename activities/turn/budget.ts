@@ -1,4 +1,4 @@
-import { openBudgetWait } from '../../src/answers/budget-wait.js';
+import { openBudgetWait } from '../../src/waits/budget.js';
 import { neededFor, outputWithin } from '../../src/sessions/budget.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { StepOutcome } from '../../src/steps/model-step.js';

@@ -8,16 +8,15 @@ import {
   startToolCall,
   storeToolResult,
   storeUnrunCall,
-  type ToolCallRow,
   type ToolResult,
 } from '../../src/steps/tool-call.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { loadRunningMs } from '../../src/turns/running-time.js';
+import { unrunResult } from '../../src/waits/unrun-result.js';
 import { restarted } from '../tools/outcomes.js';
 import { runTool } from '../tools/run-tool.js';
 import type { CallRun, Pause, Suspension, ToolKind } from '../tools/tool-kind.js';
 import { kindOfCall } from '../tools/turn-tools.js';
-import { unrunResult } from '../tools/unrun-result.js';
 import { definitionLimits } from './definition-limits.js';
 import { runActivity, type Attempt } from './run-activity.js';
 import type { TurnActivities } from './turn-activities.js';
@@ -47,7 +46,9 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
       // The tools of a turn do not change: that of a call which has become a task is still there.
       if (call.state === 'task') return kind.suspended!();
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
-      if (mustNotRun(call)) return storeUnrunCall(deps, call, unrunResult(call)).then(() => undefined);
+      if (call.wait?.outcome === null) return { kind: 'authorization' };
+      const unrun = call.wait && unrunResult(call.wait);
+      if (unrun !== null) return storeUnrunCall(deps, call, unrun).then(() => undefined);
       const run: Run = { turn, call, kind, attempt, signal, rest: attempt.rest };
       const waits = await kind.prepare?.(run);
       if (waits != null) return store(deps, run, waits);
@@ -55,12 +56,6 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
         withCallSlots(deps, limit, turn.projectId, signal, (slots) => makeCall(deps, run, slots));
       return kind.within === undefined ? callInSlots() : kind.within(run, callInSlots);
     });
-}
-
-/** The call was answered by a client, denied, or has expired. */
-function mustNotRun({ action, authorization }: ToolCallRow): boolean {
-  if (action !== null && action.state !== 'allowed') return true;
-  return authorization?.state === 'denied' || authorization?.state === 'expired';
 }
 
 /**

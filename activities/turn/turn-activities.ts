@@ -1,5 +1,5 @@
 import type { StepOutcome } from '../../src/steps/model-step.js';
-import type { StepWait } from '../../src/answers/wait.js';
+import type { StepWait } from '../../src/waits/advance.js';
 import type { TurnFailureType } from '../../src/events/fields.js';
 import type { CallPlace } from '../../src/turns/facts.js';
 import type { Suspended } from '../tools/tool-kind.js';
@@ -63,7 +63,7 @@ export interface PolledTasks {
   remainingMs: number;
 }
 
-export interface AdvancedWait extends Omit<StepWait, 'runningMs'> {
+export interface AdvancedWait extends Pick<StepWait, 'ready' | 'open' | 'expiresInMs'> {
   remainingMs: number;
 }
 

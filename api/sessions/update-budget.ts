@@ -1,5 +1,5 @@
 import type { Tx } from '../../src/db/db.js';
-import { answerBudgetWait } from '../../src/answers/budget-wait.js';
+import { answerBudgetWait } from '../../src/waits/budget.js';
 import { signalAnswers } from '../../src/turns/signal-answers.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { transaction } from '../../src/db/transaction.js';

@@ -2,7 +2,7 @@ import { money, usage } from '../../src/events/fields.js';
 import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { count, flag, idField, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import { invalidCursor, pageOf } from '../../src/platform/page.js';
-import type { RequiredAction } from '../../src/sessions/required-actions.js';
+import type { RequiredAction } from '../../src/events/required-action.js';
 import { readTimeline, type TimelineRow } from '../../src/turns/timeline.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { isTimestamp, pageRequest, pageSchema } from '../http/core/page.js';

@@ -93,7 +93,7 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
 }
 const count = async (query: string, ...parameters: unknown[]): Promise<number> =>
   Number((await db.query<{ count: string }[]>(query, parameters))[0]!.count);
-const openQuestions = (): Promise<number> => count(`SELECT count(*) FROM elicitations WHERE state = 'open'`);
+const openQuestions = (): Promise<number> => count(`SELECT count(*) FROM waits WHERE state = 'open'`);
 const openTurns = (): Promise<number> => count('SELECT count(*) FROM open_turns');
 const ended = (sessionId: string) => async (): Promise<boolean> =>
   (await count(

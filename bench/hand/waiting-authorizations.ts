@@ -43,7 +43,7 @@ const until = (what: string, isSo: () => Promise<boolean> | boolean): Promise<vo
   eventually(what, isSo, TIMEOUT_MS);
 const limit = pLimit(AT_ONCE);
 const count = async (query: string): Promise<number> => Number((await db.query<[{ count: string }]>(query))[0].count);
-const openWaits = (): Promise<number> => count(`SELECT count(*) FROM authorization_waits WHERE state = 'open'`);
+const openWaits = (): Promise<number> => count(`SELECT count(*) FROM waits WHERE state = 'open'`);
 const openTurns = (): Promise<number> => count('SELECT count(*) FROM open_turns');
 
 const otherKey = await system.newKey('other');

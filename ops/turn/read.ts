@@ -125,11 +125,7 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   if (row === undefined) return null;
   const waits = await runSql<WaitRow>(
     db,
-    sql`SELECT kind AS what, step, nullif(index, -1) AS index, asked_at AS since, expires_at FROM required_actions
-        WHERE turn_id = ${id} AND state = 'open'
-        UNION ALL SELECT 'elicitation', step, index, asked_at, expires_at FROM elicitations
-        WHERE turn_id = ${id} AND state = 'open'
-        UNION ALL SELECT 'mcp_authorization', step, index, asked_at, expires_at FROM authorization_waits
+    sql`SELECT kind AS what, step, index, asked_at AS since, expires_at FROM waits
         WHERE turn_id = ${id} AND state = 'open'
         UNION ALL SELECT 'task', step, index, created_at, NULL FROM mcp_tasks
         WHERE turn_id = ${id} AND ended_at IS NULL AND cancelled_at IS NULL ORDER BY 2, 3, 4`,
@@ -153,10 +149,13 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
             OR EXISTS (SELECT FROM json_array_elements(s.tools) AS tool WHERE tool->>'name' = c.name)
             OR EXISTS (
               SELECT FROM turn_servers v WHERE v.turn_id = c.turn_id AND starts_with(c.name, ${MCP_TOOL_PREFIX} || v.name || '__'))
-          THEN c.name END AS name, a.state AS action, c.is_error, c.worker_id,
+          THEN c.name END AS name, a.action, c.is_error, c.worker_id,
           c.started_at, c.ended_at, c.input::text AS input
         FROM tool_calls c JOIN turns t ON t.id = c.turn_id JOIN sessions s ON s.id = t.session_id
-          LEFT JOIN required_actions a USING (turn_id, step, index)
+          LEFT JOIN LATERAL (
+            SELECT coalesce(outcome, w.state) AS action FROM waits w
+            WHERE (w.turn_id, w.step, w.index) = (c.turn_id, c.step, c.index) AND NOT during_call
+            ORDER BY asked_at DESC NULLS FIRST, w.id DESC LIMIT 1) AS a ON true
         WHERE c.turn_id = ${id} ORDER BY c.step, c.index`,
   );
   const tasks = await runSql<TaskRow>(
@@ -166,8 +165,9 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   );
   const questions = await runSql<QuestionRow>(
     db,
-    sql`SELECT step, index, id, mode, state, asked_at, expires_at, delivered_at, message, url
-        FROM elicitations WHERE turn_id = ${id} ORDER BY id`,
+    sql`SELECT step, index, id, ask->>'mode' AS mode, coalesce(outcome, state) AS state, asked_at, expires_at,
+          taken_at AS delivered_at, ask->>'message' AS message, ask->>'url' AS url
+        FROM waits WHERE turn_id = ${id} AND kind = 'elicitation' ORDER BY id`,
   );
   const stored = await runSql<Omit<EventRow, 'data'> & { data: string }>(
     db,

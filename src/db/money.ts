@@ -6,3 +6,7 @@ export function moneyJson(amount: string, { isUnpriced, currency }: { isUnpriced
   return `CASE WHEN NOT (${isUnpriced}) AND ${currency} IS NOT NULL
     THEN json_build_object('amount', trim_scale(${amount})::text, 'currency', ${currency}) END`;
 }
+
+/** SQL for what the model calls of the session of an open turn `turns` have cost by now, in its currency. */
+export const SPENT = `(turns.cost_before + (
+  SELECT coalesce(sum(a.cost), 0) FROM model_calls a WHERE a.turn_id = turns.id AND a.currency = turns.currency))`;

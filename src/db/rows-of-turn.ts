@@ -5,6 +5,8 @@ export interface CopiedRows {
   bytes: string;
   /** The rows name the session, too. */
   namesSession?: true;
+  /** SQL that is true for the rows `r` that are copied; without it, all are. */
+  only?: string;
 }
 
 /** A table whose rows belong to one turn, by `turn_id`. They go with it. */
@@ -50,26 +52,17 @@ export const ROWS_OF_TURN: readonly RowsOfTurn[] = [
     },
   },
   {
-    table: 'required_actions',
+    table: 'waits',
     copied: {
       columns:
-        'step, index, tool_use_id, kind, needed_cost, state, asked_at, expires_at, answer_position, answered_at, taken_at, closed_at',
+        'step, id, index, tool_use_id, kind, ask, during_call, state, outcome, asked_at, expires_at, closed_at, answer_position, taken_at',
       place: 'r.step',
-      bytes: '0',
+      bytes: 'pg_column_size(r.ask)',
       namesSession: true,
+      // Without the questions of servers, whose texts do not count in the storage of a project.
+      only: 'NOT r.during_call',
     },
   },
-  {
-    table: 'authorization_waits',
-    copied: {
-      columns:
-        'step, index, n, tool_use_id, mcp_server_id, end_user, state, asked_at, expires_at, answer_position, closed_at, taken_at',
-      place: 'r.step',
-      bytes: '0',
-      namesSession: true,
-    },
-  },
-  // What a server asked and worked on: a copied turn has ended.
+  // What a server worked on: a copied turn has ended.
   { table: 'mcp_tasks', copied: null },
-  { table: 'elicitations', copied: null },
 ];

@@ -1,3 +1,4 @@
+import type { FromSchema } from 'json-schema-to-ts';
 import { described, objectSchema } from '../platform/object-schema.js';
 import { anyObject, idField, text, timestamp } from '../platform/schema-fields.js';
 import { money } from './fields.js';
@@ -106,3 +107,5 @@ export const requiredAction = {
     elicitation,
   ],
 } as const;
+
+export type RequiredAction = FromSchema<typeof requiredAction>;

@@ -17,6 +17,8 @@ const ID_PREFIXES = {
   delivery: 'dlv_',
   schedule: 'sched_',
   elicitation: 'elic_',
+  /** Other waits than questions. Clients never see it. */
+  wait: 'wait_',
   credential: 'cred_',
 } as const;
 

@@ -3,10 +3,12 @@ import { rawSql, runSql, sql } from '../db/sql.js';
 import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js';
 import type { ReconcileDeps } from './deps.js';
 import { takeOverUnrecorded } from '../workers/takeover.js';
-import { failed, BUDGET_REACHED, type TurnOutcome } from '../turns/outcome.js';
+import { failed, type TurnOutcome } from '../turns/outcome.js';
 import { endTurn } from '../turns/finish.js';
 import { OPEN } from '../db/turn-states.js';
 import { loadRunningMs } from '../turns/running-time.js';
+import { stopReasonOnExpiry } from '../waits/advance.js';
+import type { WaitType } from '../waits/store.js';
 
 /** An open turn that is compared with its workflow. */
 export interface StaleTurn extends Omit<StartableTurn, 'runningMs'>, Pick<TurnFields, 'state' | 'cancelRequested'> {
@@ -17,10 +19,8 @@ export interface StaleTurn extends Omit<StartableTurn, 'runningMs'>, Pick<TurnFi
   expiredMs: number | null;
   /** The reconciler has never checked it. */
   isUnseen: boolean;
-  /** It has open calls, or waits for a larger budget. */
-  waits: boolean;
-  /** It waits for a larger budget. */
-  waitsForBudget: boolean;
+  /** The kinds of its open waits that the workflow takes over. */
+  waitsFor: WaitType[];
   /** It has stored answers that its workflow has not read. */
   hasAnswers: boolean;
 }
@@ -30,20 +30,12 @@ export const STALE_TURN = rawSql(
      cardinality(mcp_servers) AS "mcpServers", turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
      (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS "queuedMs",
      coalesce(extract(epoch FROM clock_timestamp() - started_at) * 1000, 0)::double precision AS "startedMs",
-     (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000 FROM (
-        SELECT expires_at FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open'
-        UNION ALL SELECT expires_at FROM authorization_waits w WHERE w.turn_id = turns.id AND w.state = 'open'
-        UNION ALL SELECT expires_at FROM elicitations q WHERE q.turn_id = turns.id AND q.state = 'open') AS open
-     )::double precision AS "expiredMs",
+     (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000
+      FROM waits w WHERE w.turn_id = turns.id AND w.state = 'open')::double precision AS "expiredMs",
      turns.cancel_requested_at IS NOT NULL AS "cancelRequested",
-     (EXISTS (SELECT FROM required_actions a WHERE a.turn_id = turns.id AND a.state = 'open')
-       OR EXISTS (SELECT FROM authorization_waits w WHERE w.turn_id = turns.id AND w.state = 'open')) AS waits,
-     EXISTS (SELECT FROM required_actions a
-             WHERE a.turn_id = turns.id AND a.state = 'open' AND kind = 'budget') AS "waitsForBudget",
-     (EXISTS (SELECT FROM required_actions a
-             WHERE a.turn_id = turns.id AND answered_at IS NOT NULL AND taken_at IS NULL)
-       OR EXISTS (SELECT FROM authorization_waits w
-             WHERE w.turn_id = turns.id AND w.closed_at IS NOT NULL AND w.taken_at IS NULL)) AS "hasAnswers"
+     array(SELECT kind FROM waits w WHERE w.turn_id = turns.id AND w.state = 'open' AND NOT w.during_call) AS "waitsFor",
+     EXISTS (SELECT FROM waits w
+             WHERE w.turn_id = turns.id AND w.state = 'closed' AND w.taken_at IS NULL AND NOT w.during_call) AS "hasAnswers"
    FROM open_turns JOIN turns ON turns.id = turn_id JOIN sessions ON sessions.id = turns.session_id`,
 );
 
@@ -72,11 +64,13 @@ export async function isOverdue({ db, turnTimeoutMs }: ReconcileDeps, turn: Stal
 }
 
 /** Ends a turn that is over its time limit. Needs no Temporal. */
-export async function endOverdueTurn(deps: ReconcileDeps, { id, waitsForBudget }: StaleTurn): Promise<void> {
-  if (!(await endTurn(deps, id, waitsForBudget ? BUDGET_REACHED : OUTCOME_OF['timed out']!))) return;
+export async function endOverdueTurn(deps: ReconcileDeps, { id, waitsFor }: StaleTurn): Promise<void> {
+  const stopReason = stopReasonOnExpiry(waitsFor);
+  const outcome: TurnOutcome = stopReason === null ? OUTCOME_OF['timed out']! : { kind: 'completed', stopReason };
+  if (!(await endTurn(deps, id, outcome))) return;
   deps.count('ended');
   deps.log.error({ turn_id: id }, 'the reconciler ended a turn whose workflow did not end it in time');
-  const end = waitsForBudget ? 'budget_reached' : 'turn_timeout';
+  const end = stopReason ?? 'turn_timeout';
   await deps.workflows.terminate(id, `no worker ended the turn in time; it has ended as ${end}`);
 }
 
@@ -95,7 +89,7 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
   if (state === 'running' || state === 'waiting') {
     await takeOverUnrecorded(deps, turn.id, started);
     // A signal was lost, or the tables were restored from before the wait: the workflow reads them again.
-    if (turn.hasAnswers || (state === 'waiting' && !turn.waits)) {
+    if (turn.hasAnswers || (state === 'waiting' && turn.waitsFor.length === 0)) {
       await workflows.signalAnswers(turn.id);
       count('answers_signalled');
     }
@@ -103,7 +97,7 @@ export async function reconcileTurn(deps: ReconcileDeps, turn: StaleTurn): Promi
   }
   if (state === 'stuck') {
     // A turn that waited can continue with any build, so a roll-back of the deploy saves it. Otherwise its time limit ends it.
-    return turn.waits || turn.hasAnswers ? undefined : endStuckTurn(deps, turn.id);
+    return turn.waitsFor.length > 0 || turn.hasAnswers ? undefined : endStuckTurn(deps, turn.id);
   }
   // The workflow completed but the turn is open: the tables were restored from an older backup, and the tables count.
   const again = state === 'completed' && (await isStillOpen(deps, turn.id));

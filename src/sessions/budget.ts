@@ -6,10 +6,6 @@ import type { Price } from '../models/price.js';
 import { DECIMAL_PATTERN, toDecimal, toUnits } from '../platform/decimal.js';
 import { validationError } from '../platform/errors.js';
 
-/** What the model calls of the session of an open turn `turns` have cost by now, in its currency. */
-export const SPENT = `(turns.cost_before + (
-  SELECT coalesce(sum(a.cost), 0) FROM model_calls a WHERE a.turn_id = turns.id AND a.currency = turns.currency))`;
-
 const onReached = {
   $id: 'OnBudgetReached',
   type: 'string',

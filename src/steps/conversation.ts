@@ -49,10 +49,12 @@ const STEPS = `(
     SELECT json_agg(json_build_object('index', tool_calls.index, 'toolUseId', tool_calls.tool_use_id, 'name', name,
       'content', coalesce(content, (
         SELECT json_build_array(json_build_object('type', 'text', 'text', data->'content')) FROM events
-        WHERE required_actions.state = 'answered' AND events.session_id = past.session_id
-          AND turn_number = past.number AND position = answer_position)), 'wasSent', tool_calls.state IN ('started', 'task') OR coalesce(kind = 'custom_tool_result', false),
+        WHERE client.outcome = 'answered' AND events.session_id = past.session_id
+          AND turn_number = past.number AND position = answer_position)), 'wasSent', tool_calls.state IN ('started', 'task') OR client.id IS NOT NULL,
       'isError', coalesce(is_error, false), 'overflowKey', overflow_key) ORDER BY tool_calls.index)
-    FROM tool_calls LEFT JOIN required_actions USING (turn_id, step, index) WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
+    FROM tool_calls LEFT JOIN waits client ON client.turn_id = tool_calls.turn_id AND client.step = tool_calls.step
+      AND client.index = tool_calls.index AND client.kind = 'custom_tool_result'
+    WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)
   FROM model_steps WHERE model_steps.turn_id = past.id
     AND step > coalesce((SELECT last_step FROM known WHERE known.id = past.id), 0))`;
 

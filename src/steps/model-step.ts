@@ -135,8 +135,8 @@ export async function findStepOutcome(db: Db, turnId: string, step: number): Pro
     db,
     sql`SELECT state, array(
           SELECT name FROM tool_calls c WHERE c.turn_id = s.turn_id AND c.step = s.step ORDER BY index) AS tools,
-          array(SELECT index FROM required_actions a WHERE a.turn_id = s.turn_id AND a.step = s.step
-            AND kind <> 'budget' ORDER BY index) AS waiting
+          array(SELECT DISTINCT index FROM waits w WHERE w.turn_id = s.turn_id AND w.step = s.step
+            AND index IS NOT NULL AND NOT during_call ORDER BY index) AS waiting
         FROM model_steps s JOIN turns ON turns.id = s.turn_id WHERE s.turn_id = ${turnId} AND s.step = ${step}`,
   );
   return row === undefined ? null : stepOutcomeOf(row);

@@ -7,6 +7,7 @@ import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
 import type { OutputResult, StepOutput } from './output.js';
 import type { Turn } from '../turns/turn.js';
+import { planWaits, type WaitType } from '../waits/store.js';
 
 /** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
 export type CallPermission = 'allow' | 'ask' | 'custom';
@@ -24,6 +25,7 @@ export interface StepCall {
   output: OutputResult | null;
 }
 
+const APPROVAL: WaitType = 'tool_confirmation';
 const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
 
 /** The name and input of a call as its tool knows them: the model may know them by aliases. */
@@ -73,10 +75,10 @@ async function loadDeniedCalls(db: Db, turnId: string): Promise<Map<string, Pick
   const rows = await runSql<DeniedCall>(
     db,
     sql`SELECT c.name, c.input::text AS input, e.data->>'deny_message' AS deny_message
-        FROM required_actions a JOIN tool_calls c USING (turn_id, step, index)
+        FROM waits a JOIN tool_calls c USING (turn_id, step, index)
           JOIN turns t ON t.id = a.turn_id
           JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = a.answer_position
-        WHERE a.turn_id = ${turnId} AND a.state = 'denied'`,
+        WHERE a.turn_id = ${turnId} AND a.kind = ${APPROVAL} AND a.outcome = 'denied'`,
   );
   return new Map(rows.map((row) => [keyOf({ ...row, input: parseExact(row.input) as StepCall['input'] }), row]));
 }
@@ -95,12 +97,6 @@ const INSERT_CALLS = `
   FROM unnest($3::text[], $4::text[], $5::json[], $6::json[], $7::boolean[])
     WITH ORDINALITY AS call (id, name, input, content, is_error, n)
   ON CONFLICT DO NOTHING`;
-const INSERT_ACTIONS = `
-  INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind)
-  SELECT $1, $2::integer, n - 1, $3, id, kind
-  FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS call (id, kind, n) WHERE kind IS NOT NULL
-  ON CONFLICT DO NOTHING`;
-
 /** Stores the calls of a step, and which of them need an answer. May be repeated: a step of `give_output` alone has no events. */
 export function insertCalls(tx: Tx, turn: Turn, step: number, calls: StepCall[]): void {
   if (calls.length === 0) return;
@@ -118,17 +114,18 @@ export function insertCalls(tx: Tx, turn: Turn, step: number, calls: StepCall[])
     ],
     results.map((result) => result && result.isError),
   ]);
-  if (!calls.some(needsAnswer)) return;
-  const kinds = calls.map((call) => (needsAnswer(call) ? kindOf(call) : null));
-  write(tx, INSERT_ACTIONS, [turn.id, step, turn.sessionId, ids, kinds]);
+  const waits = calls.flatMap((call, index) =>
+    needsAnswer(call) ? [{ index, toolUseId: call.id, kind: kindOf(call) }] : [],
+  );
+  planWaits(tx, turn, step, waits);
 }
 
 export function needsAnswer({ permission, refusal, output }: StepCall): boolean {
   return refusal === null && output === null && (permission === 'ask' || permission === 'custom');
 }
 
-function kindOf({ permission }: StepCall): string {
-  return permission === 'custom' ? 'custom_tool_result' : 'tool_confirmation';
+function kindOf({ permission }: StepCall): WaitType {
+  return permission === 'custom' ? 'custom_tool_result' : APPROVAL;
 }
 
 /** The result of a call that does not run; null for others. */

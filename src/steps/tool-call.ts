@@ -2,10 +2,6 @@ import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { mayElicit } from '../sessions/tools.js';
-import type { ActionKind } from '../sessions/required-actions.js';
-import type { ActionState } from '../answers/actions.js';
-import type { AuthorizationState } from '../answers/authorization-wait.js';
-import type { UserAnswer } from '../answers/answer.js';
 import type { Storage } from '../files/storage.js';
 import { textOf, type ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
@@ -14,6 +10,7 @@ import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './cont
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { ActivityTask } from './model-call.js';
+import type { CallWait, WaitResult } from '../waits/unrun-result.js';
 import { limitResult } from './shorten-result.js';
 
 /** Bytes of a result's text in `agent.tool_result` (contract.md §3). */
@@ -30,16 +27,8 @@ export interface ToolCallRow {
   state: 'pending' | 'started' | 'task' | 'done';
   /** Servers may ask questions in the turn. */
   mayAsk: boolean;
-  /** Present if the call needs an answer. */
-  action: CallAction | null;
-  /** Present if the call waits or has waited until the session's user authorized its server. */
-  authorization: { state: AuthorizationState; answer: EventData['user.tool_confirmation'] | null } | null;
-}
-
-interface CallAction {
-  kind: ActionKind;
-  state: ActionState;
-  answer: EventData[UserAnswer['type']] | null;
+  /** What the call waits or waited for last; null: nothing. */
+  wait: CallWait | null;
 }
 
 type StoredCall = Omit<ToolCallRow, 'turnId' | 'step' | 'index' | 'input' | 'mayAsk'> & { input: string };
@@ -58,16 +47,13 @@ export async function loadToolCall(
     db,
     sql`SELECT (
           SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input::text, 'state', c.state,
-            'action', CASE WHEN a.kind IS NOT NULL
-              THEN json_build_object('kind', a.kind, 'state', a.state, 'answer', e.data) END,
-            'authorization', (
-              SELECT json_build_object('state', w.state, 'answer', (
-                SELECT d.data FROM events d WHERE d.session_id = turns.session_id AND d.turn_number = turns.number
-                  AND d.position = w.answer_position))
-              FROM authorization_waits w WHERE w.turn_id = c.turn_id AND w.step = c.step AND w.index = c.index ORDER BY n DESC LIMIT 1))
-          FROM tool_calls c LEFT JOIN required_actions a USING (turn_id, step, index)
-            LEFT JOIN events e ON e.session_id = turns.session_id AND e.turn_number = turns.number
-              AND e.position = a.answer_position
+            'wait', (
+              SELECT json_build_object('kind', w.kind, 'outcome', w.outcome, 'answer', (
+                SELECT e.data FROM events e WHERE e.session_id = turns.session_id AND e.turn_number = turns.number
+                  AND e.position = w.answer_position))
+              FROM waits w WHERE w.turn_id = c.turn_id AND w.step = c.step AND w.index = c.index AND NOT w.during_call
+              ORDER BY w.asked_at DESC NULLS FIRST, w.id DESC LIMIT 1))
+          FROM tool_calls c
           WHERE c.turn_id = turns.id AND c.step = ${step} AND c.index = ${index}) AS call,
           ${CONTEXT} WHERE turns.id = ${turnId}`,
   );
@@ -155,11 +141,14 @@ export async function storeToolResult(
 export async function storeUnrunCall(
   deps: StoreDeps,
   call: ToolCallRow,
-  { isClientResult, ...given }: ToolResult & { isClientResult: boolean },
+  { text, isError, isClientResult }: WaitResult,
 ): Promise<void> {
-  const result = withStorableText(given);
+  const result = withStorableText({ content: [{ type: 'text', text }], isError });
   // The client's event already has its result.
-  await storeWithEvents(deps, call, 'pending', { ...result, event: isClientResult ? null : resultEvent(call, result) });
+  await storeWithEvents(deps, call, 'pending', {
+    ...result,
+    event: isClientResult === true ? null : resultEvent(call, result),
+  });
 }
 
 /** Whatever a tool returns: the event and the model's next request have the same text. */

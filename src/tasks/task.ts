@@ -1,6 +1,6 @@
 import type { Db } from '../db/db.js';
 import type { TurnFields } from '../db/entities/turns.js';
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import { write } from '../db/transaction.js';
 import type { McpSession } from '../mcp/client.js';
 import type { TaskState, TaskStatus } from '../mcp/tasks.js';
@@ -8,6 +8,7 @@ import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { CallPlace } from '../turns/facts.js';
 import type { ActivityTask } from '../steps/model-call.js';
+import { isUndelivered } from '../waits/question.js';
 import { OPEN_TASKS_OF_PROJECT } from './open.js';
 import type { ToolCallRow } from '../steps/tool-call.js';
 
@@ -89,8 +90,7 @@ const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
     SELECT FROM json_array_elements(tools) AS entry
     WHERE entry->>'mcp_server_id' = server_id AND entry->>'elicitation' = 'true'),
   'hasQuestions', EXISTS (
-    SELECT FROM elicitations q WHERE q.turn_id = turns.id AND q.step = m.step AND q.index = m.index
-      AND (q.state = 'open' OR q.state IN ('answered', 'expired') AND q.delivered_at IS NULL)))`;
+    SELECT FROM waits q WHERE q.turn_id = turns.id AND q.step = m.step AND q.index = m.index AND ${rawSql(isUndelivered('q'))}))`;
 
 /** The task of a call that has no result yet. */
 export interface OpenTask {

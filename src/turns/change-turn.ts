@@ -97,12 +97,10 @@ async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Prom
 const MARK_CANCELLED =
   'UPDATE open_turns SET cancel_requested_at = $2 WHERE turn_id = $1 AND cancel_requested_at IS NULL';
 
-/** What goes with the end of a turn: its place among the open ones, what waits for a person, and what it took of each model. */
+/** What goes with the end of a turn: its place among the open ones, what it waits for, and what it took of each model. */
 function closeTurn(tx: Tx, { row }: Turn, byModel: ModelUsage[], keepsMetadata: boolean): void {
   write(tx, 'DELETE FROM open_turns WHERE turn_id = $1', [row.id]);
-  write(tx, DROP_ACTIONS, [row.id, row.ended_at]);
-  write(tx, DROP_QUESTIONS, [row.id, row.ended_at]);
-  write(tx, DROP_AUTHORIZATIONS, [row.id, row.ended_at]);
+  write(tx, CLOSE_WAITS, [row.id, row.ended_at]);
   // Mostly the session's state is that of the turn before, and nothing is written.
   write(tx, 'UPDATE session_states SET state = $2 WHERE session_id = $1 AND state <> $2', [row.session_id, row.state]);
   const models = byModel.length === 0 ? [UNUSED] : byModel;
@@ -116,14 +114,8 @@ function closeTurn(tx: Tx, { row }: Turn, byModel: ModelUsage[], keepsMetadata: 
   ]);
 }
 
-const DROP_ACTIONS = `
-  UPDATE required_actions SET state = 'cancelled', closed_at = CASE WHEN state = 'open' THEN $2::timestamptz END
-  WHERE turn_id = $1 AND state IN ('planned', 'open')`;
-const DROP_QUESTIONS = `
-  UPDATE elicitations SET state = 'cancelled', closed_at = $2 WHERE turn_id = $1 AND state = 'open'`;
-const DROP_AUTHORIZATIONS = `
-  UPDATE authorization_waits SET state = 'cancelled', closed_at = CASE WHEN state = 'open' THEN $2::timestamptz END
-  WHERE turn_id = $1 AND state IN ('planned', 'open')`;
+const CLOSE_WAITS = `
+  UPDATE waits SET state = 'closed', outcome = 'cancelled', closed_at = $2 WHERE turn_id = $1 AND state <> 'closed'`;
 
 /** A turn without calls counts for the model that it asked for. */
 const UNUSED = {

@@ -29,9 +29,13 @@ export interface ToolCallFact extends Span, Omit<CallPlace, 'turnId'> {
   taskFrom: number | null;
 }
 
-/** A wait for a person: for an answer to a call, for the authorization of its server, for an answer to the question of a call's server, or for a larger budget. */
-export interface WaitFact extends Span, Omit<CallPlace, 'turnId'> {
-  isQuestion: boolean;
+/** Something that the turn waited for (src/waits). */
+export interface WaitFact extends Span {
+  step: number;
+  /** The call in its step; null: the model call. */
+  index: number | null;
+  /** The call ran meanwhile, and stood still. */
+  duringCall: boolean;
 }
 
 /** What happened in a turn, from which its times, its usage and its cost follow. */
@@ -56,14 +60,8 @@ const READ_FACTS = `
       WHERE c.turn_id = turn.id AND c.started_at IS NOT NULL), '[]') AS "toolCalls",
     coalesce((
       SELECT json_agg(json_build_object('step', step, 'index', index, 'from', (extract(epoch FROM asked_at) * 1000000)::bigint,
-        'to', (extract(epoch FROM closed_at) * 1000000)::bigint, 'isQuestion', is_question)) FROM (
-        SELECT step, index, asked_at, closed_at, false AS is_question FROM required_actions
-        WHERE turn_id = turn.id AND asked_at IS NOT NULL
-        UNION ALL
-        SELECT step, index, asked_at, closed_at, false FROM authorization_waits
-        WHERE turn_id = turn.id AND asked_at IS NOT NULL
-        UNION ALL
-        SELECT step, index, asked_at, closed_at, true FROM elicitations WHERE turn_id = turn.id) AS waits), '[]') AS waits,
+        'to', (extract(epoch FROM closed_at) * 1000000)::bigint, 'duringCall', during_call))
+      FROM waits WHERE turn_id = turn.id AND asked_at IS NOT NULL), '[]') AS waits,
     coalesce((
       SELECT message.data->'output_schema' IS NOT NULL FROM turns t JOIN events message
         ON message.session_id = t.session_id AND turn_number = coalesce(message_number, number) AND message.position = 1

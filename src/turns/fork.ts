@@ -223,11 +223,11 @@ async function copyRows(
   to: string,
   turns: CopiedTurn[],
   table: string,
-  { columns, place, bytes, namesSession }: CopiedRows,
+  { columns, place, bytes, namesSession, only = 'true' }: CopiedRows,
 ): Promise<void> {
   const places = await tx.query<Place[]>(
     `SELECT t.number, ${place} AS place, count(*)::integer AS rows, sum(${bytes})::bigint AS bytes
-     FROM turns t JOIN ${table} r ON r.turn_id = t.id WHERE t.session_id = $1 AND t.number <= $2 GROUP BY 1, 2 ORDER BY 1, 2`,
+     FROM turns t JOIN ${table} r ON r.turn_id = t.id WHERE t.session_id = $1 AND t.number <= $2 AND ${only} GROUP BY 1, 2 ORDER BY 1, 2`,
     [from, turns.at(-1)!.number],
   );
   for (const portion of portionsOf(places)) {
@@ -237,7 +237,7 @@ async function copyRows(
       `INSERT INTO ${table} (turn_id${namesSession ? ', session_id' : ''}, ${columns})
        SELECT copied.new${namesSession ? ', $8' : ''}, ${columns.replaceAll(/\w+/g, 'r.$&')}
        FROM unnest($1::text[], $2::text[], $3::integer[]) AS copied (old, new, number) JOIN ${table} r ON r.turn_id = copied.old
-       WHERE (copied.number, ${place}) >= ($4::integer, $5::bigint) AND (copied.number, ${place}) <= ($6::integer, $7::bigint)`,
+       WHERE (copied.number, ${place}) >= ($4::integer, $5::bigint) AND (copied.number, ${place}) <= ($6::integer, $7::bigint) AND ${only}`,
       [
         ...[some.map(({ id }) => id), some.map(({ newId }) => newId), some.map(({ number }) => number)],
         ...[first.number, first.place, last.number, last.place, ...(namesSession ? [to] : [])],

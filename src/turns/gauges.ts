@@ -8,10 +8,7 @@ export const OPEN_TURNS = `
   GROUP BY state`;
 
 /** The turns that wait for a person or a client, once for each question. */
-export const OPEN_QUESTIONS = `
-  SELECT turn_id, asked_at FROM required_actions WHERE state = 'open'
-  UNION ALL SELECT turn_id, asked_at FROM elicitations WHERE state = 'open'
-  UNION ALL SELECT turn_id, asked_at FROM authorization_waits WHERE state = 'open'`;
+export const OPEN_QUESTIONS = `SELECT turn_id, asked_at FROM waits WHERE state = 'open'`;
 
 databaseGauges([
   {

@@ -3,7 +3,7 @@ import { moneyJson } from '../db/money.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Money, Usage } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
-import type { RequiredAction } from '../sessions/required-actions.js';
+import type { RequiredAction } from '../events/required-action.js';
 
 /** A part of a turn with its begin and end. What does not apply to its type is null. */
 export interface TimelineEntry {
@@ -43,7 +43,7 @@ const BROKEN_OFF = `CASE turn.state WHEN 'cancelled' THEN 'cancelled' ELSE 'fail
 
 /**
  * Each part in the same columns. `rank` orders parts that begin at the same time. A process that died left its call open: it
- * ended when the next attempt began, or with the turn. Waits of turns that ended in an older version have no `closed_at`.
+ * ended when the next attempt began, or with the turn.
  */
 const PARTS = rawSql(`
   SELECT 'queued' AS type, 0 AS rank, 0 AS step, 0 AS number, '' AS detail, NULL AS name, turn.queued_at AS begin,
@@ -90,28 +90,12 @@ const PARTS = rawSql(`
     NULL
   FROM turn JOIN tool_calls c ON c.turn_id = turn.id WHERE c.started_at IS NOT NULL
   UNION ALL
-  SELECT 'wait', 4, r.step, r.index, '', c.name, r.asked_at,
-    coalesce(r.closed_at, CASE r.state WHEN 'open' THEN turn.ended_at WHEN 'expired' THEN least(r.expires_at, turn.ended_at)
-      WHEN 'cancelled' THEN turn.ended_at ELSE r.answered_at END),
-    CASE r.state WHEN 'open' THEN 'running' WHEN 'expired' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' ELSE 'ok' END,
-    NULL, NULL, NULL, NULL, NULL, NULL, r.tool_use_id, NULL, r.kind
-  FROM turn JOIN required_actions r ON r.turn_id = turn.id LEFT JOIN tool_calls c USING (turn_id, step, index)
-  WHERE r.asked_at IS NOT NULL
-  UNION ALL
-  SELECT 'wait', 4, w.step, w.index, w.n::text, c.name, w.asked_at, coalesce(w.closed_at, turn.ended_at),
-    CASE w.state WHEN 'open' THEN 'running' WHEN 'expired' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' ELSE 'ok' END,
-    NULL, NULL, NULL, NULL, NULL, NULL, w.tool_use_id, NULL, 'mcp_authorization'
-  FROM turn JOIN authorization_waits w ON w.turn_id = turn.id JOIN tool_calls c USING (turn_id, step, index)
-  WHERE w.asked_at IS NOT NULL
-  UNION ALL
-  SELECT 'wait', 4, q.step, q.index, q.id, c.name, q.asked_at,
-    coalesce(q.closed_at, CASE q.state WHEN 'answered' THEN e.created_at WHEN 'expired' THEN q.expires_at
-      WHEN 'withdrawn' THEN c.ended_at WHEN 'lost' THEN c.ended_at END, turn.ended_at),
-    CASE q.state WHEN 'open' THEN 'running' WHEN 'answered' THEN 'ok' WHEN 'withdrawn' THEN 'cancelled'
-      WHEN 'cancelled' THEN 'cancelled' ELSE 'failed' END,
-    NULL, NULL, NULL, NULL, NULL, NULL, c.tool_use_id, NULL, 'elicitation'
-  FROM turn JOIN elicitations q ON q.turn_id = turn.id JOIN tool_calls c USING (turn_id, step, index)
-    LEFT JOIN events e ON e.session_id = turn.session_id AND e.turn_number = turn.number AND e.position = q.answer_position`);
+  SELECT 'wait', 4, w.step, coalesce(w.index, 0), w.id, c.name, w.asked_at, w.closed_at,
+    CASE WHEN w.state = 'open' THEN 'running' WHEN w.outcome IN ('expired', 'lost') THEN 'failed'
+      WHEN w.outcome IN ('withdrawn', 'cancelled') THEN 'cancelled' ELSE 'ok' END,
+    NULL, NULL, NULL, NULL, NULL, NULL, w.tool_use_id, NULL, w.kind
+  FROM turn JOIN waits w ON w.turn_id = turn.id LEFT JOIN tool_calls c USING (turn_id, step, index)
+  WHERE w.asked_at IS NOT NULL`);
 
 /**
  * A page of a turn's timeline, oldest first: the rows of its calls and waits are the facts, nothing is kept for it. A turn has

@@ -25,7 +25,7 @@ export function timing(turn: TurnTimes, facts: TurnFacts, at: string): { timing:
   );
   const running = facts.toolCalls.map((call) => {
     const questions = facts.waits.filter(
-      ({ isQuestion, step, index }) => isQuestion && step === call.step && index === call.index,
+      ({ duringCall, step, index }) => duringCall && step === call.step && index === call.index,
     );
     const asked = unite(questions.map(until));
     const [from, to] = until(call);

@@ -157,9 +157,7 @@ describe('credentials of users while everything is killed', () => {
     );
     const shown = tables.map(({ row }) => row).join('\n');
     for (const secret of [...owners.keys(), ...pair.shown]) expect(shown).not.to.include(secret);
-    const [{ waits }] = await system.db.query<[{ waits: number }]>(
-      'SELECT count(*)::integer AS waits FROM authorization_waits',
-    );
+    const [{ waits }] = await system.db.query<[{ waits: number }]>('SELECT count(*)::integer AS waits FROM waits');
     console.log(
       `      ${killer.kills} kills, ${done.length} changes, ${callers.length} turns, ${waits} waits, ` +
         `${tokenCalls.length} and ${pair.calls.length} calls`,

@@ -55,7 +55,7 @@ describe('a waiting turn after a restore', function () {
     const turn = await waitingTurn();
     // What a backup holds that was taken before the model had answered.
     await system.db.transaction(async (tx) => {
-      for (const table of ['required_actions', 'tool_calls', 'model_steps', 'model_calls']) {
+      for (const table of ['waits', 'tool_calls', 'model_steps', 'model_calls']) {
         await tx.query(`DELETE FROM ${table} WHERE turn_id = $1`, [turn.turnId]);
       }
       await tx.query('DELETE FROM events WHERE turn_id = $1 AND position > 1', [turn.turnId]);

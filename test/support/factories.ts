@@ -119,12 +119,50 @@ export async function insertWaitingTurn(
     `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, $2, $3, $4)`,
     [turnId, toolUseId, name, JSON.stringify(input)],
   );
-  await db.query(
-    `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
-     SELECT $1, 1, 0, $2, $3, $4, 'open', now, now + interval '1 day' FROM clock_timestamp() AS now`,
-    [turnId, sessionId, toolUseId, kind],
-  );
+  await insertWait(db, { turnId, sessionId, kind, toolUseId });
   return turnId;
+}
+
+interface InsertedWait {
+  turnId: string;
+  sessionId: string;
+  index?: number;
+  kind?: string;
+  toolUseId?: string;
+  /** `planned`, `open`, or how it ended. */
+  state?: string;
+  ask?: object;
+  /** SQL for when it was asked, and for how long. */
+  askedAt?: string;
+  lasts?: string;
+}
+
+/** Stores a wait of a call of the first step. */
+export async function insertWait(
+  db: Database,
+  {
+    turnId,
+    sessionId,
+    index = 0,
+    kind = 'tool_confirmation',
+    toolUseId = 'toolu_1',
+    state = 'open',
+    ask = {},
+    askedAt = 'clock_timestamp()',
+    lasts = '1 day',
+  }: InsertedWait,
+): Promise<void> {
+  const outcome = state === 'planned' || state === 'open' ? null : state;
+  await db.query(
+    `INSERT INTO waits (turn_id, step, id, session_id, index, tool_use_id, kind, ask, during_call, state, outcome, asked_at,
+       expires_at, closed_at)
+     SELECT $1, 1, $2, $3, $4, $5, $6, $7, $6 = 'elicitation', $8, $9::text, CASE WHEN $8 <> 'planned' THEN ${askedAt} END,
+       CASE WHEN $8 <> 'planned' THEN ${askedAt} + $10::interval END, CASE WHEN $9::text IS NOT NULL THEN clock_timestamp() END`,
+    [
+      ...[turnId, kind === 'elicitation' ? newId('elicitation') : newId('wait'), sessionId, index, toolUseId, kind],
+      ...[JSON.stringify(ask), outcome === null ? state : 'closed', outcome, lasts],
+    ],
+  );
 }
 
 /** Stores an enabled webhook with one delivered delivery. Returns their ids by the names of their path parameters. */

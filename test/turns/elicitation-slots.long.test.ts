@@ -83,7 +83,7 @@ describe('a call that waits for a person', () => {
     ]);
     expect([late.status, late.body.error.details.state]).to.deep.equal([409, 'lost']);
     await eventually('the server hears that nobody waits', () => Promise.resolve(isCancelled));
-    const unclosed = await service.db.query('SELECT FROM elicitations WHERE session_id = $1 AND closed_at IS NULL', [
+    const unclosed = await service.db.query('SELECT FROM waits WHERE session_id = $1 AND closed_at IS NULL', [
       sessionId,
     ]);
     expect(unclosed).to.deep.equal([]);

@@ -213,10 +213,11 @@ describe('a server that asks', () => {
     const sessionId = await start();
     const [first] = await requiredActions(service, sessionId);
     await service.db.query(
-      `INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, request, asked_at,
-         expires_at, state)
-       SELECT id || n, turn_id, step, index, session_id, mode, message, requested_schema, request, asked_at, expires_at, 'expired'
-       FROM elicitations, generate_series(1, 98) AS n WHERE id = $1`,
+      `INSERT INTO waits (id, turn_id, step, index, session_id, tool_use_id, kind, ask, during_call, asked_at, expires_at, state,
+         outcome, closed_at)
+       SELECT id || n, turn_id, step, index, session_id, tool_use_id, kind, ask, during_call, asked_at, expires_at, 'closed',
+         'expired', asked_at
+       FROM waits, generate_series(1, 98) AS n WHERE id = $1`,
       [first.elicitation_id],
     );
     await sendAnswers(service, sessionId, [result(first.elicitation_id, 'decline')]);
@@ -250,7 +251,7 @@ describe('a server that asks', () => {
     const [second] = await requiredActions(service, sessionId);
     await sendAnswers(service, sessionId, [result(second.elicitation_id, 'accept')]);
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
-    const unclosed = await service.db.query('SELECT FROM elicitations WHERE session_id = $1 AND closed_at IS NULL', [
+    const unclosed = await service.db.query('SELECT FROM waits WHERE session_id = $1 AND closed_at IS NULL', [
       sessionId,
     ]);
     expect(unclosed).to.deep.equal([]);

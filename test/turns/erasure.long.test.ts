@@ -289,7 +289,7 @@ describe('a person who is erased', function () {
     expect(before).to.include.members([
       ...['sessions.instruction', 'sessions.metadata', 'sessions.end_user', 'sessions.model_tools', 'events.data'],
       ...['model_steps.content', 'model_calls.error', 'tool_calls.name', 'tool_calls.input', 'tool_calls.content'],
-      ...['elicitations.message', 'files.filename', 'schedules.message', 'schedules.name', 'schedules.target'],
+      ...['waits.ask', 'files.filename', 'schedules.message', 'schedules.name', 'schedules.target'],
       ...['idempotency_records.response', 'webhook_deliveries.metadata', 'turn_usage.metadata', 'deltas.runs'],
       ...['storage files', 'storage results', 'storage workspaces', 'sandbox'],
     ]);

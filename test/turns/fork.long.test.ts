@@ -3,7 +3,7 @@ import { MAX_FORKED_BYTES, MAX_FORKED_EVENTS } from '../../src/turns/fork.js';
 import { cleanStorage } from '../../src/files/maintenance.js';
 import { openStorage } from '../../src/files/open-storage.js';
 import { purgeSessions } from '../../src/sessions/purge.js';
-import { insertEndedTurns } from '../support/factories.js';
+import { insertEndedTurns, insertWait } from '../support/factories.js';
 import { holdStatement } from '../support/held-statement.js';
 import { streaming } from '../support/open-turn.js';
 import {
@@ -262,14 +262,11 @@ describe('a fork of a session', function () {
   it('a fork of a session has every column of the rows that it copies, but those that are its own', async () => {
     const original = await service.session({ thinking_enabled: false, mcp_servers: [registered.id] });
     await kinds.tool!(original, 'One');
-    await service.db.query(
-      `WITH action AS (
-         INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state)
-         SELECT id, 1, 0, session_id, 'toolu_1', 'tool_confirmation', 'cancelled' FROM turns WHERE session_id = $1)
-       INSERT INTO authorization_waits (turn_id, step, index, n, session_id, tool_use_id, mcp_server_id, end_user, state)
-       SELECT id, 1, 0, 1, session_id, 'toolu_1', $2, 'ada', 'cancelled' FROM turns WHERE session_id = $1`,
-      [original, registered.id],
-    );
+    const [turn] = await turnsOf(original);
+    const place = { turnId: turn!.id, sessionId: original, state: 'cancelled' };
+    await insertWait(service.db, place);
+    const ask = { mcp_server_id: registered.id, end_user: 'ada' };
+    await insertWait(service.db, { ...place, kind: 'mcp_authorization', ask });
     const copy = await forked(original);
     for (const [table, [key, own]] of Object.entries(OWN_COLUMNS)) {
       const rows = (id: string): Promise<Record<string, unknown>[]> =>
@@ -398,8 +395,7 @@ const OWN_COLUMNS: Record<string, [key: string, own: string[]]> = {
   model_calls: ['turn_id', ['turn_id', 'task_token']],
   model_steps: ['turn_id', ['turn_id']],
   tool_calls: ['turn_id', ['turn_id', 'task_token', 'holds_task']],
-  required_actions: ['turn_id', ['turn_id', 'session_id']],
-  authorization_waits: ['turn_id', ['turn_id', 'session_id']],
+  waits: ['turn_id', ['turn_id', 'session_id']],
   session_states: ['session_id', ['session_id', 'created_at', 'active_at']],
 };
 

@@ -1,6 +1,6 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import { closeElicitations, readElicitation, type ElicitationAnswer } from '../../../src/answers/elicitation.js';
-import { openElicitation, TooManyQuestionsError } from '../../../src/answers/open-elicitation.js';
+import { closeElicitations, readElicitation, type ElicitationAnswer } from '../../../src/waits/question.js';
+import { openElicitation, TooManyQuestionsError } from '../../../src/waits/open-question.js';
 import type { AskedQuestion, QuestionHandler } from '../../../src/mcp/questions.js';
 import { readQuestion } from '../../../src/mcp/questions.js';
 import { newId } from '../../../src/platform/ids.js';
@@ -9,7 +9,7 @@ import { TurnEndedError } from '../../../src/turns/errors.js';
 import type { CallPlace } from '../../../src/turns/facts.js';
 import { mayElicit } from '../../../src/sessions/tools.js';
 import type { McpToolset } from '../../../src/db/entities/sessions.js';
-import type { AnswerWatch } from '../../../src/answers/answer-watch.js';
+import type { AnswerWatch } from '../../../src/waits/watch.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { ToolDeps } from '../tool.js';

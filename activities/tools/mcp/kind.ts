@@ -1,5 +1,5 @@
-import { planAuthorization } from '../../../src/answers/authorization-wait.js';
-import { closeElicitations } from '../../../src/answers/elicitation.js';
+import { planAuthorization } from '../../../src/waits/login.js';
+import { closeElicitations } from '../../../src/waits/question.js';
 import { findTurnServers } from '../../../src/mcp/user-credentials.js';
 import type { FairQueue } from '../../../src/platform/fair-queue.js';
 import { reserveTask } from '../../../src/tasks/open.js';

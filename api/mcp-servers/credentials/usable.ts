@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { Database } from '../../../src/db/db.js';
-import { endAuthorizedWaits } from '../../../src/answers/authorization-wait.js';
+import { endAuthorizedWaits } from '../../../src/waits/login.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
 import { openGrant, type SealedGrant } from '../../../src/mcp/oauth/grants.js';

@@ -509,72 +509,51 @@ CREATE TABLE mcp_tasks (
   PRIMARY KEY (turn_id, step, index)
 );
 
--- Calls that need an answer, and model calls that wait for a larger budget (index -1, -2 and so on). planned → open (asked) →
--- allowed, denied, answered or expired; cancelled with the turn. A budget is opened at once.
-CREATE TABLE required_actions (
+-- What a turn waits for: a person, a client, the login of a user, a larger budget (src/waits). planned → open (asked) →
+-- closed; what is left is closed with the turn.
+CREATE TABLE waits (
   turn_id text COLLATE "C" NOT NULL,
   step integer NOT NULL,
-  index integer NOT NULL,
+  -- Clients know that of a question. A copy of the turn has the same ids.
+  id text COLLATE "C" NOT NULL,
   session_id text COLLATE "C" NOT NULL,
+  -- The call in its step; null: the model call of the step.
+  index integer,
   tool_use_id text COLLATE "C",
-  kind text NOT NULL CHECK (kind IN ('tool_confirmation', 'custom_tool_result', 'budget')),
-  -- The max_cost at which the model call fits; null if its model has no price.
-  needed_cost numeric,
-  state text NOT NULL DEFAULT 'planned'
-    CHECK (state IN ('planned', 'open', 'allowed', 'denied', 'answered', 'expired', 'cancelled')),
+  kind text NOT NULL,
+  -- What the kind keeps of it.
+  ask json NOT NULL,
+  -- The call runs meanwhile and goes on by itself. Others are taken over by the workflow.
+  during_call boolean NOT NULL,
+  state text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'open', 'closed')),
+  outcome text CHECK (outcome IN
+    ('allowed', 'denied', 'answered', 'authorized', 'withdrawn', 'lost', 'expired', 'cancelled')),
   asked_at timestamptz,
   expires_at timestamptz,
-  -- The stored user event that answers the call.
-  answer_position integer,
-  answered_at timestamptz,
-  -- When the workflow took the answer over; until then the reconciler signals it again.
-  taken_at timestamptz,
-  -- When the wait ended. With the end of its turn, if that closed it.
+  -- Also of a wait that was planned when its turn ended.
   closed_at timestamptz,
-  PRIMARY KEY (turn_id, step, index),
-  CONSTRAINT required_actions_check CHECK ((kind = 'budget') = (index < 0)),
-  CHECK ((kind = 'budget') = (tool_use_id IS NULL)),
-  CHECK ((state = 'planned') = (asked_at IS NULL) OR state = 'cancelled'),
-  CHECK ((asked_at IS NULL) = (expires_at IS NULL)),
-  CHECK ((state IN ('allowed', 'denied', 'answered')) = (answered_at IS NOT NULL)),
-  CHECK ((answer_position IS NOT NULL) = (answered_at IS NOT NULL AND kind <> 'budget')),
-  CHECK (state NOT IN ('allowed', 'denied') OR kind = 'tool_confirmation'),
-  CHECK (state <> 'answered' OR kind IN ('custom_tool_result', 'budget'))
-);
-CREATE INDEX required_actions_use ON required_actions (session_id, tool_use_id);
-CREATE INDEX required_actions_open ON required_actions (asked_at) WHERE state = 'open';
-
--- Waits of calls until the session's user has a usable credential for their server. A call may wait several times.
-CREATE TABLE authorization_waits (
-  turn_id text COLLATE "C" NOT NULL,
-  step integer NOT NULL,
-  index integer NOT NULL,
-  -- Counts the waits of the call, from 1.
-  n integer NOT NULL,
-  session_id text COLLATE "C" NOT NULL,
-  tool_use_id text COLLATE "C" NOT NULL,
-  mcp_server_id text COLLATE "C" NOT NULL,
-  end_user text COLLATE "C" NOT NULL,
-  -- planned → open (asked) → authorized, denied or expired; cancelled with the turn.
-  state text NOT NULL DEFAULT 'planned'
-    CHECK (state IN ('planned', 'open', 'authorized', 'denied', 'expired', 'cancelled')),
-  asked_at timestamptz,
-  expires_at timestamptz,
-  -- The stored event that denies the call.
+  -- The stored user event that answers it.
   answer_position integer,
-  -- When it was authorized, denied, or not answered in time. With the end of its turn, if that closed it.
-  closed_at timestamptz,
-  -- When the workflow took that over; until then the reconciler signals it again.
+  -- When the workflow took the outcome over: until then the reconciler signals it again. Of a question during a task: when the
+  -- server got the answer, or the word that there is none.
   taken_at timestamptz,
-  PRIMARY KEY (turn_id, step, index, n),
+  PRIMARY KEY (turn_id, step, id),
+  CHECK ((index IS NULL) = (tool_use_id IS NULL)),
+  CHECK ((state = 'closed') = (outcome IS NOT NULL)),
+  CHECK ((state = 'closed') = (closed_at IS NOT NULL)),
+  CHECK (CASE state WHEN 'planned' THEN asked_at IS NULL WHEN 'open' THEN asked_at IS NOT NULL ELSE true END),
   CHECK ((asked_at IS NULL) = (expires_at IS NULL)),
-  CHECK (answer_position IS NULL OR state = 'denied')
+  CHECK (answer_position IS NULL OR state = 'closed')
 );
--- For a credential that becomes usable: the calls that wait for it.
-CREATE INDEX authorization_waits_open ON authorization_waits (mcp_server_id, end_user)
-  WHERE state IN ('planned', 'open');
+-- What turns wait for now.
+CREATE INDEX waits_open ON waits (turn_id) WHERE state <> 'closed';
 -- For answers to calls, which name a tool use.
-CREATE INDEX authorization_waits_use ON authorization_waits (session_id, tool_use_id);
+CREATE INDEX waits_use ON waits (session_id, tool_use_id);
+-- For answers to questions, and the calls that wait for them.
+CREATE INDEX waits_question ON waits (id) WHERE kind = 'elicitation';
+-- For a credential that becomes usable: the calls that wait for it.
+CREATE INDEX waits_of_user ON waits (((ask->>'mcp_server_id') COLLATE "C"), ((ask->>'end_user') COLLATE "C"))
+  WHERE kind = 'mcp_authorization' AND state <> 'closed';
 
 -- What each turn that ended took of each model that it called, or of the one that it asked for if it called none. Kept
 -- for ever: the sums of GET usage outlive the sessions.
@@ -628,37 +607,6 @@ CREATE TABLE usage_sums (
   unpriced numeric NOT NULL,
   PRIMARY KEY (project_id, kind, name, day, currency)
 );
-
--- Questions that MCP servers ask during calls.
-CREATE TABLE elicitations (
-  id text COLLATE "C" PRIMARY KEY,
-  turn_id text COLLATE "C" NOT NULL,
-  step integer NOT NULL,
-  index integer NOT NULL,
-  session_id text COLLATE "C" NOT NULL,
-  mode text NOT NULL CHECK (mode IN ('form', 'url')),
-  message text NOT NULL,
-  requested_schema json,
-  url text,
-  -- The id of the server's request, as JSON: a number or a text.
-  request text NOT NULL,
-  -- lost: the worker died that was to pass the answer on.
-  state text NOT NULL DEFAULT 'open'
-    CHECK (state IN ('open', 'answered', 'expired', 'withdrawn', 'lost', 'cancelled')),
-  asked_at timestamptz NOT NULL,
-  expires_at timestamptz NOT NULL,
-  -- The stored user event that answers it.
-  answer_position integer,
-  -- Only in a task: when the server got the answer, or the word that there is none.
-  delivered_at timestamptz,
-  -- When the wait ended. With the end of its turn, if that closed it.
-  closed_at timestamptz,
-  CHECK ((state = 'answered') = (answer_position IS NOT NULL)),
-  CHECK ((mode = 'form') = (requested_schema IS NOT NULL)),
-  CHECK ((mode = 'url') = (url IS NOT NULL))
-);
-CREATE INDEX elicitations_turn ON elicitations (turn_id, step, index);
-CREATE INDEX elicitations_open ON elicitations (asked_at) WHERE state = 'open';
 
 -- A summary stands for every turn of the session up to and with turn_number.
 CREATE TABLE compactions (
@@ -1069,8 +1017,8 @@ DECLARE
   large text;
 BEGIN
   FOREACH large IN ARRAY ARRAY['sessions', 'session_states', 'files', 'turns', 'turn_servers', 'events', 'model_calls', 'model_steps',
-    'tool_calls', 'mcp_tasks', 'required_actions', 'authorization_waits', 'elicitations', 'compactions', 'turn_usage', 'usage_sums',
-    'waiting_messages', 'idempotency_records', 'webhook_deliveries', 'schedule_runs', 'workspaces', 'kept_workspaces',
+    'tool_calls', 'mcp_tasks', 'waits', 'compactions', 'turn_usage', 'usage_sums', 'waiting_messages',
+    'idempotency_records', 'webhook_deliveries', 'schedule_runs', 'workspaces', 'kept_workspaces',
     'replaced_objects', 'row_byte_changes'] LOOP
     EXECUTE format('ALTER TABLE %I SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02,
       autovacuum_vacuum_insert_scale_factor = 0.05)', large);

@@ -252,3 +252,79 @@ BEGIN
   RETURN NULL;
 END $$;
 DROP INDEX sessions_unfolded;
+
+-- 27 waits
+
+CREATE TABLE waits (
+  turn_id text COLLATE "C" NOT NULL,
+  step integer NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  index integer,
+  tool_use_id text COLLATE "C",
+  kind text NOT NULL,
+  ask json NOT NULL,
+  during_call boolean NOT NULL,
+  state text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'open', 'closed')),
+  outcome text CHECK (outcome IN
+    ('allowed', 'denied', 'answered', 'authorized', 'withdrawn', 'lost', 'expired', 'cancelled')),
+  asked_at timestamptz,
+  expires_at timestamptz,
+  closed_at timestamptz,
+  answer_position integer,
+  taken_at timestamptz,
+  PRIMARY KEY (turn_id, step, id),
+  CHECK ((index IS NULL) = (tool_use_id IS NULL)),
+  CHECK ((state = 'closed') = (outcome IS NOT NULL)),
+  CHECK ((state = 'closed') = (closed_at IS NOT NULL)),
+  CHECK (CASE state WHEN 'planned' THEN asked_at IS NULL WHEN 'open' THEN asked_at IS NOT NULL ELSE true END),
+  CHECK ((asked_at IS NULL) = (expires_at IS NULL)),
+  CHECK (answer_position IS NULL OR state = 'closed')
+);
+
+-- Waits that ended before their ends were recorded have the times that their timelines showed.
+INSERT INTO waits (turn_id, step, id, session_id, index, tool_use_id, kind, ask, during_call, state, outcome, asked_at,
+  expires_at, closed_at, answer_position, taken_at)
+SELECT a.turn_id, step, format('wait_%s_%s', step, index), a.session_id, CASE WHEN kind <> 'budget' THEN index END,
+  tool_use_id, kind,
+  CASE kind WHEN 'budget' THEN json_build_object('needed', needed_cost::text) ELSE '{}' END, false,
+  CASE WHEN a.state IN ('planned', 'open') THEN a.state ELSE 'closed' END,
+  CASE WHEN a.state NOT IN ('planned', 'open') THEN a.state END, asked_at, expires_at,
+  CASE WHEN a.state NOT IN ('planned', 'open') THEN coalesce(closed_at, answered_at,
+    CASE a.state WHEN 'expired' THEN least(expires_at, t.ended_at) ELSE t.ended_at END, asked_at, clock_timestamp()) END,
+  answer_position,
+  CASE WHEN a.state = 'expired' THEN coalesce(taken_at, closed_at, expires_at) ELSE taken_at END
+FROM required_actions a LEFT JOIN turns t ON t.id = a.turn_id;
+
+INSERT INTO waits (turn_id, step, id, session_id, index, tool_use_id, kind, ask, during_call, state, outcome, asked_at,
+  expires_at, closed_at, answer_position, taken_at)
+SELECT w.turn_id, step, format('wait_%s_%s_%s', step, index, n), w.session_id, index, tool_use_id, 'mcp_authorization',
+  json_build_object('mcp_server_id', mcp_server_id, 'end_user', end_user), false,
+  CASE WHEN w.state IN ('planned', 'open') THEN w.state ELSE 'closed' END,
+  CASE WHEN w.state NOT IN ('planned', 'open') THEN w.state END, asked_at, expires_at,
+  CASE WHEN w.state NOT IN ('planned', 'open') THEN coalesce(closed_at, t.ended_at, asked_at, clock_timestamp()) END,
+  answer_position, taken_at
+FROM authorization_waits w LEFT JOIN turns t ON t.id = w.turn_id;
+
+INSERT INTO waits (turn_id, step, id, session_id, index, tool_use_id, kind, ask, during_call, state, outcome, asked_at,
+  expires_at, closed_at, answer_position, taken_at)
+SELECT q.turn_id, q.step, q.id, q.session_id, q.index, c.tool_use_id, 'elicitation',
+  json_build_object('mode', mode, 'message', message, 'requested_schema', requested_schema, 'url', url, 'request', request),
+  true, CASE q.state WHEN 'open' THEN 'open' ELSE 'closed' END, CASE WHEN q.state <> 'open' THEN q.state END, q.asked_at,
+  q.expires_at,
+  CASE WHEN q.state <> 'open' THEN coalesce(q.closed_at, CASE q.state WHEN 'answered' THEN e.created_at
+    WHEN 'expired' THEN q.expires_at WHEN 'withdrawn' THEN c.ended_at WHEN 'lost' THEN c.ended_at END,
+    t.ended_at, q.asked_at) END,
+  q.answer_position, q.delivered_at
+FROM elicitations q JOIN tool_calls c USING (turn_id, step, index) LEFT JOIN turns t ON t.id = q.turn_id
+  LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = q.answer_position;
+
+CREATE INDEX waits_open ON waits (turn_id) WHERE state <> 'closed';
+CREATE INDEX waits_use ON waits (session_id, tool_use_id);
+CREATE INDEX waits_question ON waits (id) WHERE kind = 'elicitation';
+CREATE INDEX waits_of_user ON waits (((ask->>'mcp_server_id') COLLATE "C"), ((ask->>'end_user') COLLATE "C"))
+  WHERE kind = 'mcp_authorization' AND state <> 'closed';
+ALTER TABLE waits SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02,
+  autovacuum_vacuum_insert_scale_factor = 0.05);
+
+DROP TABLE required_actions, elicitations, authorization_waits;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ApiResponse } from '../../support/client.js';
-import { insertWaitingTurn } from '../../support/factories.js';
+import { insertWaitingTurn, insertWait } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
 import { startService } from '../../support/service.js';
 import { confirmation, customResult, sendAnswers } from '../../support/waiting-turns.js';
@@ -21,12 +21,7 @@ describe('answers to calls', () => {
       [turnId, index, toolUseId],
     );
     if (kind === null) return;
-    await service.db.query(
-      `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
-       VALUES ($1, 1, $2, $3, $4, $5, $6, CASE WHEN $6 <> 'planned' THEN now() END,
-         CASE WHEN $6 <> 'planned' THEN now() + interval '1 day' END)`,
-      [turnId, index, sessionId, toolUseId, kind, state],
-    );
+    await insertWait(service.db, { turnId, sessionId, index, toolUseId, kind, state });
   };
   beforeEach(async () => {
     sessionId = await newSession();
@@ -38,7 +33,7 @@ describe('answers to calls', () => {
   const pathOf = ({ body }: ApiResponse): string => body.error.details.errors[0].path as string;
   const stateOf = async (toolUseId: string): Promise<string> => {
     const [row]: { state: string }[] = await service.db.query(
-      'SELECT state FROM required_actions WHERE session_id = $1 AND tool_use_id = $2',
+      'SELECT coalesce(outcome, state) AS state FROM waits WHERE session_id = $1 AND tool_use_id = $2',
       [sessionId, toolUseId],
     );
     return row!.state;

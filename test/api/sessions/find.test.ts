@@ -69,10 +69,9 @@ describe('finding sessions', () => {
         expires_at: actions[0].expires_at,
       },
     ]);
-    const [row]: { asked_at: string }[] = await service.db.query(
-      'SELECT asked_at FROM required_actions WHERE session_id = $1',
-      [ids.waiting],
-    );
+    const [row]: { asked_at: string }[] = await service.db.query('SELECT asked_at FROM waits WHERE session_id = $1', [
+      ids.waiting,
+    ]);
     expect(waiting_since).to.equal(row!.asked_at);
     for (const session of (await list('requires_action=false')).body.items)
       expect(session.waiting_since).to.equal(null);

@@ -354,10 +354,9 @@ describe('session tokens', () => {
         const { status, body } = await pageOf('POST', path('/events'), confirm({ actor }));
         expect([status, body.error.details.errors[0].path]).to.deep.equal([422, '/events/0/actor']);
       }
-      const [row] = await service.db.query<[{ state: string }]>(
-        'SELECT state FROM required_actions WHERE session_id = $1',
-        [sessionId],
-      );
+      const [row] = await service.db.query<[{ state: string }]>('SELECT state FROM waits WHERE session_id = $1', [
+        sessionId,
+      ]);
       expect(row.state).to.equal('open');
     });
   });

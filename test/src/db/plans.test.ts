@@ -5,7 +5,13 @@ import { loadConversation } from '../../../src/steps/conversation.js';
 import { sessionFiles } from '../../../src/steps/session-files.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { claimDeliveries, MAX_STARTED_PER_PROJECT } from '../../../src/webhooks/start-deliveries.js';
-import { insertSessions } from '../../support/factories.js';
+import { insertSessions, insertWaitingTurn } from '../../support/factories.js';
+import { loadRequiredActions } from '../../../src/sessions/required-actions.js';
+import { readFacts } from '../../../src/turns/facts.js';
+import { OPEN_QUESTIONS } from '../../../src/turns/gauges.js';
+import { loadAnswerable } from '../../../src/waits/answerable.js';
+import { endAuthorizedWaits } from '../../../src/waits/login.js';
+import { findClosedQuestions } from '../../../src/waits/watch.js';
 import { seedSession } from '../../support/conversations.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { countRowsRead } from '../../support/rows-read.js';
@@ -45,6 +51,38 @@ describe('the plans of statements', () => {
     expect(result.conversation.turns).to.have.length(turns);
     expect(read).to.be.lessThan(turns * 20);
   });
+
+  for (const statistics of ['without', 'with']) {
+    it(`what waits is found beside thousands of waits that have ended, ${statistics} statistics`, async () => {
+      const project = `waits_${statistics}`;
+      await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [project]);
+      const [session, other] = await insertSessions(db, project, 2);
+      const turnId = await insertWaitingTurn(db, session!);
+      await db.query(
+        `INSERT INTO waits (turn_id, step, id, session_id, index, tool_use_id, kind, ask, during_call, state, outcome, asked_at,
+           expires_at, closed_at)
+         SELECT 'turn_' || $2 || n % 500, n % 10, 'wait_' || kind || n, $1, 0, 'use_' || n, kind,
+           '{"mcp_server_id": "mcp_1", "end_user": "ada"}', kind = 'elicitation', 'closed', 'expired', now(), now(), now()
+         FROM generate_series(1, 3000) AS n, unnest(ARRAY['tool_confirmation', 'elicitation', 'mcp_authorization']) AS kind`,
+        [other!, statistics],
+      );
+      if (statistics === 'with') await db.query('ANALYZE');
+      const named = { toolUseIds: ['toolu_1', 'use_7'], questionIds: ['wait_elicitation7'] };
+      const readers: Record<string, (counted: Database) => Promise<unknown>> = {
+        'the actions of a session': (counted) => loadRequiredActions(counted, session!),
+        'what answers belong to': (counted) => loadAnswerable(counted, session!, named),
+        'the calls of a user who has logged in': (counted) =>
+          endAuthorizedWaits(counted, { serverId: 'mcp_1', user: 'ada' }),
+        'closed questions': (counted) => findClosedQuestions(counted, ['elic_1', 'elic_2']),
+        'the waits of the whole service': (counted) => counted.query(OPEN_QUESTIONS),
+        'the facts of a turn': (counted) => readFacts(counted, turnId),
+      };
+      for (const [what, find] of Object.entries(readers)) {
+        const { read } = await countRowsRead(db, find);
+        expect(read, what).to.be.lessThan(100);
+      }
+    });
+  }
 
   it('the files of a session are found beside thousands of messages without one', async () => {
     const file = { id: 'file_1', filename: 'a.csv', mime_type: 'text/csv', size_bytes: 1 };

@@ -6,7 +6,7 @@ import { useDatabase, usePool } from '../../support/use.js';
 
 const TABLES = [
   ...['turns', 'events', 'turn_servers', 'model_calls', 'model_steps', 'tool_calls', 'mcp_tasks'],
-  ...['required_actions', 'authorization_waits', 'elicitations', 'compactions', 'session_states', 'waiting_messages'],
+  ...['waits', 'compactions', 'session_states', 'waiting_messages'],
 ];
 /** They outlive a session, or are gone before its purge: with its deletion, the end of its turn or stream, and their partition. */
 const NOT_PURGED = [
@@ -42,16 +42,6 @@ describe('the purge of deleted sessions', () => {
         `INSERT INTO mcp_tasks (turn_id, step, index, server_id, task_id, status, poll_ms)
          VALUES ($1, 1, 0, 'mcp_1', 'task_1', 'completed', 1000)`,
         [turn],
-      );
-      await db.query(
-        `INSERT INTO authorization_waits (turn_id, step, index, n, session_id, tool_use_id, mcp_server_id, end_user)
-         VALUES ($1, 1, 0, 1, $2, 'toolu_1', 'mcp_1', 'ada')`,
-        [turn, session],
-      );
-      await db.query(
-        `INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, url, request, state, asked_at, expires_at)
-         VALUES ('elic_' || $1, $1, 1, 0, $2, 'url', 'm', 'https://a.invalid', '1', 'expired', now(), now())`,
-        [turn, session],
       );
       await db.query(
         `INSERT INTO waiting_messages (id, session_id, turn_id, steers, data, created_at) VALUES ($1, $1, 't', 0, '{}', now())`,

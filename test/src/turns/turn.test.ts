@@ -32,9 +32,9 @@ const toolCall = (index: number, from: number, to: number | null, taskFrom: numb
   ...span(from, to),
   ...{ step: 1, index, taskFrom: taskFrom === null ? null : micros(taskFrom) },
 });
-const wait = (index: number, from: number, to: number | null, isQuestion = false): WaitFact => ({
+const wait = (index: number, from: number, to: number | null, duringCall = false): WaitFact => ({
   ...span(from, to),
-  ...{ step: 1, index, isQuestion },
+  ...{ step: 1, index, duringCall },
 });
 const facts = (of: Partial<TurnFacts>): TurnFacts => ({
   modelCalls: [],

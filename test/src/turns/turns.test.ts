@@ -11,6 +11,7 @@ import type { TurnOutcome } from '../../../src/turns/outcome.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import type { QueuedTurn } from '../../../src/turns/open.js';
 import { acceptMessage } from '../../support/accept-message.js';
+import { insertWait } from '../../support/factories.js';
 import { cancelOverdue } from '../../../src/reconciler/overdue-cancels.js';
 import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.js';
 import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
@@ -374,16 +375,11 @@ describe('turns in Postgres', () => {
         `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, 'toolu_1', 'a', '{}')`,
         [turn.id],
       );
-      await db.query(
-        `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
-         VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now() - interval '9900 seconds', now() - interval '50 minutes')`,
-        [turn.id, turn.sessionId],
-      );
+      const asked = { askedAt: "now() - interval '9900 seconds'", lasts: '6900 seconds' };
+      await insertWait(db, { turnId: turn.id, sessionId: turn.sessionId, ...asked });
       await reconcile('waiting');
       expect(await stateOf(turn)).to.equal('running');
-      await db.query(`UPDATE required_actions SET expires_at = now() - interval '61 minutes' WHERE turn_id = $1`, [
-        turn.id,
-      ]);
+      await db.query(`UPDATE waits SET expires_at = now() - interval '61 minutes' WHERE turn_id = $1`, [turn.id]);
       await db.query('UPDATE open_turns SET checked_at = NULL WHERE turn_id = $1', [turn.id]);
       await reconcile('waiting');
       expect(await column(TIMED_OUT, turn)).to.deep.equal(['turn_timeout']);
@@ -429,11 +425,7 @@ describe('turns in Postgres', () => {
         `INSERT INTO tool_calls (turn_id, step, index, tool_use_id, name, input) VALUES ($1, 1, 0, 'toolu_1', 'a', '{}')`,
         [waiting.id],
       );
-      await db.query(
-        `INSERT INTO required_actions (turn_id, step, index, session_id, tool_use_id, kind, state, asked_at, expires_at)
-         VALUES ($1, 1, 0, $2, 'toolu_1', 'tool_confirmation', 'open', now(), now() + interval '1 day')`,
-        [waiting.id, waiting.sessionId],
-      );
+      await insertWait(db, { turnId: waiting.id, sessionId: waiting.sessionId });
       await reconcile('stuck');
       expect(await stateOf(turn)).to.equal('failed');
       expect(asked.terminated).to.deep.equal([turn.id]);

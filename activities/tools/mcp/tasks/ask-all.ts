@@ -1,4 +1,4 @@
-import { closeElicitations, type TaskQuestions } from '../../../../src/answers/elicitation.js';
+import { closeElicitations, type TaskQuestions } from '../../../../src/waits/question.js';
 import type { McpConnection } from '../../../../src/mcp/client.js';
 import { failureReason } from '../../../../src/mcp/reasons.js';
 import type { TurnServerRow } from '../../../../src/mcp/user-credentials.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TaskQuestions } from '../../../../src/answers/elicitation.js';
+import type { TaskQuestions } from '../../../../src/waits/question.js';
 import { isOpen, type OpenTaskState, type TaskStatus } from '../../../../src/mcp/tasks.js';
 import { findTurnServers, type TurnServerRow } from '../../../../src/mcp/user-credentials.js';
 import { taskPolls } from '../../../../src/platform/metrics.js';

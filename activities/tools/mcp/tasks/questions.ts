@@ -3,7 +3,7 @@ import {
   markDelivered,
   readTaskQuestions,
   type TaskQuestions,
-} from '../../../../src/answers/elicitation.js';
+} from '../../../../src/waits/question.js';
 import type { TurnServerRow } from '../../../../src/mcp/user-credentials.js';
 import type { McpConnection } from '../../../../src/mcp/client.js';
 import { withDeadline } from '../../../../src/mcp/deadline.js';

@@ -2,7 +2,7 @@ import type { Db } from '../../../../src/db/db.js';
 import { failureReason } from '../../../../src/mcp/reasons.js';
 import type { McpConnection } from '../../../../src/mcp/client.js';
 import type { TurnServerRow } from '../../../../src/mcp/user-credentials.js';
-import { closeElicitations } from '../../../../src/answers/elicitation.js';
+import { closeElicitations } from '../../../../src/waits/question.js';
 import { taskPolls } from '../../../../src/platform/metrics.js';
 import { MAX_LOST_WORKERS } from '../../../../src/steps/lost-workers.js';
 import { storeWithRetries } from '../../../../src/steps/store-with-retries.js';
@@ -102,7 +102,7 @@ export async function storeResult(
   const place = { turnId, step, index };
   const withdraw = (): Promise<number> => closeElicitations(deps, turnId, place, 'withdrawn');
   if (task.mayAsk && (await storeWithRetries(withdraw, signal)) > 0) void showAsking(deps, place, false);
-  const row = { ...place, ...call, input: {}, action: null, authorization: null, mayAsk: task.mayAsk };
+  const row = { ...place, ...call, input: {}, wait: null, mayAsk: task.mayAsk };
   const stored = { ...result, ...(hasEnded && { commit: (tx: Db) => markEnded(tx, place) }) };
   await storeWithRetries(() => storeToolResult(deps, row, stored), signal);
 }

@@ -1,31 +1,16 @@
-import type { Db, Tx } from '../db/db.js';
+import type { Db } from '../db/db.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { EventData, NewEvent } from '../events/schema.js';
-import { OPEN_ACTIONS, parseActions } from '../sessions/required-actions.js';
+import type { EventData } from '../events/schema.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import type { CallPlace } from '../turns/facts.js';
-
-/** open → answered, expired, withdrawn (by the server), lost (the worker died), or cancelled with the turn. */
-export type ElicitationState = 'open' | 'answered' | 'expired' | 'withdrawn' | 'lost' | 'cancelled';
-
-/** `agent.requires_action` with everything that is open now; nothing if nothing is. */
-export async function requiresAction(tx: Tx, turnId: string): Promise<NewEvent[]> {
-  const [row] = await runSql<{ actions: string }>(
-    tx,
-    sql`SELECT ${rawSql(OPEN_ACTIONS)}::text AS actions FROM turns t WHERE id = ${turnId}`,
-  );
-  const actions = parseActions(row!.actions);
-  return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];
-}
+import type { Outcome } from './kinds/wait-kind.js';
 
 type Closing = { id: string } | { step: number; index: number; expired?: boolean };
 
-const CLOSE_ONE = `
-  UPDATE elicitations SET state = $2, closed_at = $3 WHERE turn_id = $1 AND state = 'open' AND id = $4`;
-const CLOSE_OF_CALL = `
-  UPDATE elicitations SET state = $2, closed_at = $3
-  WHERE turn_id = $1 AND state = 'open' AND step = $4 AND index = $5
-    AND (NOT $6::boolean OR expires_at <= $3::timestamptz)`;
+const CLOSE = `UPDATE waits SET state = 'closed', outcome = $2, closed_at = $3
+  WHERE turn_id = $1 AND during_call AND state = 'open'`;
+const CLOSE_ONE = `${CLOSE} AND id = $4`;
+const CLOSE_OF_CALL = `${CLOSE} AND step = $4 AND index = $5 AND (NOT $6::boolean OR expires_at <= $3::timestamptz)`;
 
 /**
  * Closes open questions of a turn without an answer, and lets their calls go on. Returns how many it closed.
@@ -35,10 +20,10 @@ export async function closeElicitations(
   deps: TurnDeps,
   turnId: string,
   which: Closing,
-  state: 'expired' | 'withdrawn' | 'lost',
+  outcome: 'expired' | 'withdrawn' | 'lost',
 ): Promise<number> {
   return changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-    const values = [turnId, state, turn.at];
+    const values = [turnId, outcome, turn.at];
     const [, closed] =
       'id' in which
         ? await tx.query<[unknown, number]>(CLOSE_ONE, [...values, which.id])
@@ -56,19 +41,20 @@ export interface ElicitationAnswer {
   content?: Record<string, string | number | boolean | string[]>;
 }
 
-const ANSWER = `CASE q.state WHEN 'open' THEN NULL WHEN 'answered' THEN e.data ELSE '{"action": "cancel"}' END`;
-const WITH_ANSWER = rawSql(`elicitations q JOIN turns t ON t.id = q.turn_id
+const ANSWER = rawSql(`CASE WHEN q.state = 'open' THEN NULL WHEN q.outcome = 'answered' THEN e.data
+  ELSE '{"action": "cancel"}' END`);
+const EXPIRES_IN_MS = rawSql(`(extract(epoch FROM q.expires_at - clock_timestamp()) * 1000)::double precision`);
+const WITH_ANSWER = rawSql(`waits q JOIN turns t ON t.id = q.turn_id
   LEFT JOIN events e ON e.session_id = t.session_id AND e.turn_number = t.number AND e.position = q.answer_position`);
 
 export async function readElicitation(
   db: Db,
   id: string,
-): Promise<{ answer: ElicitationAnswer | null; state: ElicitationState; expiresInMs: number }> {
-  const [row] = await runSql<{ answer: Data | null; state: ElicitationState; expiresInMs: number }>(
+): Promise<{ answer: ElicitationAnswer | null; outcome: Outcome | null; expiresInMs: number }> {
+  const [row] = await runSql<{ answer: Data | null; outcome: Outcome | null; expiresInMs: number }>(
     db,
-    sql`SELECT ${rawSql(ANSWER)} AS answer, q.state,
-          (extract(epoch FROM q.expires_at - clock_timestamp()) * 1000)::double precision AS "expiresInMs"
-        FROM ${WITH_ANSWER} WHERE q.id = ${id}`,
+    sql`SELECT ${ANSWER} AS answer, q.outcome, ${EXPIRES_IN_MS} AS "expiresInMs"
+        FROM ${WITH_ANSWER} WHERE q.kind = 'elicitation' AND q.id = ${id}`,
   );
   return { ...row!, answer: row!.answer === null ? null : toAnswer(row!.answer) };
 }
@@ -91,11 +77,9 @@ export interface TaskQuestions {
 export async function readTaskQuestions(db: Db, { turnId, step, index }: CallPlace): Promise<TaskQuestions> {
   const rows = await runSql<{ id: string; requestId: string; answer: Data | null; expiresInMs: number }>(
     db,
-    sql`SELECT q.id, q.request AS "requestId", ${rawSql(ANSWER)} AS answer,
-          (extract(epoch FROM q.expires_at - clock_timestamp()) * 1000)::double precision AS "expiresInMs"
+    sql`SELECT q.id, q.ask->>'request' AS "requestId", ${ANSWER} AS answer, ${EXPIRES_IN_MS} AS "expiresInMs"
         FROM ${WITH_ANSWER}
-        WHERE q.turn_id = ${turnId} AND q.step = ${step} AND q.index = ${index}
-          AND (q.state = 'open' OR q.state IN ('answered', 'expired') AND q.delivered_at IS NULL)
+        WHERE q.turn_id = ${turnId} AND q.step = ${step} AND q.index = ${index} AND ${rawSql(isUndelivered('q'))}
         ORDER BY q.id`,
   );
   const open = rows.filter(({ answer }) => answer === null);
@@ -108,6 +92,12 @@ export async function readTaskQuestions(db: Db, { turnId, step, index }: CallPla
   };
 }
 
+/** SQL that is true for a question of a call that is open, or whose answer its server has not got. */
+export function isUndelivered(wait: string): string {
+  return `${wait}.during_call AND (
+    ${wait}.state = 'open' OR ${wait}.outcome IN ('answered', 'expired') AND ${wait}.taken_at IS NULL)`;
+}
+
 export async function markDelivered(db: Db, id: string): Promise<void> {
-  await runSql(db, sql`UPDATE elicitations SET delivered_at = clock_timestamp() WHERE id = ${id}`);
+  await runSql(db, sql`UPDATE waits SET taken_at = clock_timestamp() WHERE kind = 'elicitation' AND id = ${id}`);
 }

@@ -24,7 +24,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export async function findClosedQuestions(db: Database, ids: string[]): Promise<string[]> {
   const rows = await runSql<{ id: string }>(
     db,
-    sql`SELECT id FROM elicitations WHERE id = ANY(${ids}::text[]) AND state <> 'open'`,
+    sql`SELECT id FROM waits WHERE kind = 'elicitation' AND id = ANY(${ids}::text[]) AND state = 'closed'`,
   );
   return rows.map(({ id }) => id);
 }

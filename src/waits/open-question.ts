@@ -1,25 +1,23 @@
-import { write } from '../db/transaction.js';
 import {
   MAX_OPEN_QUESTION_BYTES,
   MAX_OPEN_QUESTIONS,
   MAX_QUESTION_BYTES_OF_TURN,
   MAX_QUESTIONS_OF_TURN,
 } from '../forms/limits.js';
+import type { Form } from '../forms/fields.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import type { CallPlace } from '../turns/facts.js';
-import { requiresAction } from './elicitation.js';
+import type { AskedQuestion } from './kinds/question.js';
+import { openWait } from './store.js';
 
 /** The question is beyond a limit of its turn, which the message names. */
 export class TooManyQuestionsError extends Error {
   override readonly name = 'TooManyQuestionsError';
 }
 
-interface NewQuestion {
+interface NewQuestion extends Pick<AskedQuestion, 'mode' | 'message' | 'url'> {
   id: string;
-  mode: 'form' | 'url';
-  message: string;
   requestedSchema: object | null;
-  url: string | null;
   /** The id of the server's request, as JSON. */
   requestId: string;
 }
@@ -27,14 +25,12 @@ interface NewQuestion {
 const ASKED_BEFORE = `
   SELECT coalesce(bool_or(id = $2), false) AS "isStored", count(id)::integer AS all,
     coalesce(sum(bytes), 0)::integer AS "allBytes", (count(id) FILTER (WHERE state = 'open'))::integer AS open,
-    coalesce(sum(bytes) FILTER (WHERE state = 'open'), 0)::integer AS "openBytes"
+    coalesce(sum(bytes) FILTER (WHERE state = 'open'), 0)::integer AS "openBytes",
+    (SELECT tool_use_id FROM tool_calls WHERE turn_id = $1 AND step = $3 AND index = $4) AS "toolUseId"
   FROM (
-    SELECT id, state, octet_length(message) + coalesce(octet_length(requested_schema::text), octet_length(url)) AS bytes
-    FROM elicitations WHERE turn_id = $1) AS asked`;
-const INSERT_QUESTION = `
-  INSERT INTO elicitations (id, turn_id, step, index, session_id, mode, message, requested_schema, url, request, asked_at,
-    expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11::timestamptz + $12::double precision * interval '1 s')`;
+    SELECT id, state, octet_length(ask->>'message')
+      + coalesce(octet_length(ask->>'url'), octet_length((ask->'requested_schema')::text)) AS bytes
+    FROM waits WHERE turn_id = $1 AND kind = 'elicitation') AS asked`;
 
 /**
  * Stores a question and asks the person, once. The call that it belongs to does not run meanwhile.
@@ -43,20 +39,22 @@ const INSERT_QUESTION = `
 export async function openElicitation(
   deps: TurnDeps,
   { turnId, step, index }: CallPlace,
-  { id, requestId, ...question }: NewQuestion,
+  { id, requestId, requestedSchema, ...question }: NewQuestion,
   timeoutSeconds: number,
 ): Promise<void> {
-  const bytes = bytesOf(question);
-  const schema = question.requestedSchema === null ? null : JSON.stringify(question.requestedSchema);
+  const ask: AskedQuestion = { ...question, requested_schema: requestedSchema as Form | null, request: requestId };
+  const bytes = bytesOf(ask);
   await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-    const [asked] = await tx.query<[AskedBefore & { isStored: boolean }]>(ASKED_BEFORE, [turnId, id]);
+    const [asked] = await tx.query<[AskedBefore & { isStored: boolean; toolUseId: string }]>(ASKED_BEFORE, [
+      turnId,
+      id,
+      step,
+      index,
+    ]);
     if (asked.isStored) return turn.stayStill();
     requireRoom(asked, bytes);
-    write(tx, INSERT_QUESTION, [
-      ...[id, turnId, step, index, turn.sessionId, question.mode, question.message, schema, question.url],
-      ...[requestId, turn.at, timeoutSeconds],
-    ]);
-    turn.append(...(await requiresAction(tx, turnId)));
+    const { toolUseId } = asked;
+    await openWait(tx, turn, step, { id, kind: 'elicitation', index, toolUseId, ask }, timeoutSeconds);
   });
 }
 
@@ -81,6 +79,6 @@ function requireRoom({ all, allBytes, open, openBytes }: AskedBefore, bytes: num
   if (limit !== null) throw new TooManyQuestionsError(`A turn may have at most ${limit}.`);
 }
 
-function bytesOf({ message, requestedSchema, url }: Pick<NewQuestion, 'message' | 'requestedSchema' | 'url'>): number {
-  return Buffer.byteLength(message) + Buffer.byteLength(url ?? JSON.stringify(requestedSchema));
+function bytesOf({ message, requested_schema, url }: AskedQuestion): number {
+  return Buffer.byteLength(message) + Buffer.byteLength(url ?? JSON.stringify(requested_schema));
 }

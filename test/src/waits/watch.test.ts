@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AnswerWatch } from '../../../src/answers/answer-watch.js';
+import { AnswerWatch } from '../../../src/waits/watch.js';
 
 const forever = new AbortController().signal;
 

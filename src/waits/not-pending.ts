@@ -1,11 +1,10 @@
 import { ServiceError } from '../platform/errors.js';
-import type { ActionState } from './actions.js';
-import type { AuthorizationState } from './authorization-wait.js';
-import type { ElicitationState } from './elicitation.js';
+import type { Outcome } from './kinds/wait-kind.js';
 
-type ClosedState = Exclude<ActionState | AuthorizationState, 'open' | 'planned'> | 'not_asked' | 'not_required';
+/** Why a call takes no answer. */
+type Reason = Outcome | 'not_asked' | 'not_required';
 
-export function notPending(toolUseId: string, state: ClosedState): ServiceError {
+export function notPending(toolUseId: string, state: Reason): ServiceError {
   return new ServiceError(
     'tool_use_not_pending',
     `The call ${toolUseId} does not wait for an answer: ${REASONS[state]}.`,
@@ -16,7 +15,8 @@ export function notPending(toolUseId: string, state: ClosedState): ServiceError 
   );
 }
 
-const REASONS: Record<ClosedState, string> = {
+const ENDED = 'its turn was cancelled or has ended';
+const REASONS: Record<Reason, string> = {
   not_asked: 'agent.requires_action has not named it yet',
   not_required: 'it needs none',
   allowed: 'it was allowed',
@@ -24,7 +24,9 @@ const REASONS: Record<ClosedState, string> = {
   denied: 'it was denied',
   answered: 'it has a result',
   expired: 'it was not answered in time',
-  cancelled: 'its turn was cancelled or has ended',
+  withdrawn: ENDED,
+  lost: ENDED,
+  cancelled: ENDED,
 };
 
 export function elicitationNotFound(ids: string[]): ServiceError {
@@ -33,17 +35,19 @@ export function elicitationNotFound(ids: string[]): ServiceError {
   });
 }
 
-export function questionNotPending(id: string, state: Exclude<ElicitationState, 'open'>): ServiceError {
-  return new ServiceError('elicitation_not_pending', `The question ${id} does not wait for an answer: ${WHY[state]}.`, {
-    elicitation_id: id,
-    state,
-  });
+export function questionNotPending(id: string, state: Reason): ServiceError {
+  return new ServiceError(
+    'elicitation_not_pending',
+    `The question ${id} does not wait for an answer: ${WHY[state] ?? REASONS[state]}.`,
+    {
+      elicitation_id: id,
+      state,
+    },
+  );
 }
 
-const WHY: Record<Exclude<ElicitationState, 'open'>, string> = {
+const WHY: Partial<Record<Reason, string>> = {
   answered: 'it has another answer',
-  expired: 'it was not answered in time',
   withdrawn: 'its server has withdrawn it, or its call has ended',
   lost: 'a restart ended the call that was to pass the answer on',
-  cancelled: 'its turn was cancelled or has ended',
 };
