@@ -1,5 +1,5 @@
 import { ConcurrencyLimit, isLimitReached } from './concurrency-limit.js';
-import { advanceBudget, advanceWait } from './turn/advance.js';
+import { advanceStep } from './turn/advance.js';
 import { callModel } from './turn/call-model.js';
 import { toolSources } from './tools/sources.js';
 import type { CommandPlaces } from './tools/built-in/workspace/kind.js';
@@ -45,8 +45,7 @@ export function createActivities(parts: Omit<ActivityDeps, 'toolSources'>): Turn
     callTool: callTool(deps, toolLimit),
     pollTasks: pollTasks(deps, (calls, signal) => pollServerTasks(deps, { polls: pollSlots, results }, calls, signal)),
     cancelTasks: cancelTasks(deps, pollSlots),
-    advanceWait: advanceWait(deps),
-    advanceBudget: advanceBudget(deps),
+    advanceStep: advanceStep(deps),
     finishTurn: finishTurn(deps),
   };
 }

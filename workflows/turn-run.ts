@@ -8,8 +8,17 @@ import type { TurnInput } from './contract.js';
 import { Details, formatToolNames } from './details.js';
 import { TaskWaits } from './tasks.js';
 import { proxyTurnActivities } from './proxy-activities.js';
-import { countSignals, waitForAnswers, waitForBudget } from './wait.js';
+import { countSignals, waitForStep } from './wait.js';
 import { WaitsFor } from './waits-for.js';
+
+type Ended = Extract<StepOutcome, { kind: 'ended' }>;
+
+/** What a step waits for. */
+interface StepWait {
+  of: 'model' | 'calls';
+  call: (indices: number[]) => Promise<number[]>;
+  show: (open: number[]) => string;
+}
 
 export class TurnRun {
   /** How the turn ended, as operators see it in Temporal; `state` is null if the workflow does not know it. */
@@ -52,10 +61,7 @@ export class TurnRun {
   async callModel(): Promise<StepOutcome> {
     const outcome = await this.#model();
     this.summary.steps = this.step;
-    if (outcome.kind === 'ended') {
-      Object.assign(this.summary, { state: outcome.state, stop_reason: outcome.stopReason });
-      this.#details.show(outcome.state);
-    }
+    if (outcome.kind === 'ended') this.#end(outcome);
     return outcome;
   }
 
@@ -67,19 +73,18 @@ export class TurnRun {
     if (free.length > 0) this.#waitsForUser = (await this.#call(outcome, free)).length > 0;
   }
 
-  /** Waits until the other calls of the step are answered and have run. Returns `ended` if the turn has ended. */
-  async waitForOthers(outcome: StepOutcome): Promise<'closed' | 'ended'> {
-    if (outcome.kind !== 'tools' || (outcome.waiting.length === 0 && !this.#waitsForUser)) return 'closed';
+  /** Waits until the other calls of the step need nothing any more and have run. Returns the end of the turn if a wait has ended it. */
+  async waitForOthers(outcome: StepOutcome): Promise<Ended | null> {
+    if (outcome.kind !== 'tools' || (outcome.waiting.length === 0 && !this.#waitsForUser)) return null;
     this.#waitsForUser = false;
     const { tools } = outcome;
-    return waitForAnswers({
-      signals: this.#signals,
-      place: { turnId: this.input.id, step: this.step },
-      setRemaining: (ms) => this.#setRemaining(ms),
+    const ended = await this.#waitFor({
+      of: 'calls',
       call: (indices) => this.#call(outcome, indices),
-      show: (open) => this.#details.show(`${this.#progress}: waits for answers to ${formatToolNames(tools, open)}`),
-      waitsFor: this.#waitsFor,
+      show: (open) => `answers to ${formatToolNames(tools, open)}`,
     });
+    if (ended !== null) this.#end(ended);
+    return ended;
   }
 
   /** Begins the next step, in a new run if this was the last one of the run. */
@@ -91,7 +96,11 @@ export class TurnRun {
   async #model(): Promise<StepOutcome> {
     for (let again = false; ; again = true) {
       if (again) {
-        const ended = await this.#waitForBudget();
+        const ended = await this.#waitFor({
+          of: 'model',
+          call: () => Promise.resolve([]),
+          show: () => 'a larger budget',
+        });
         if (ended !== null) return ended;
       }
       // A run that begins at this step has waited for a budget before.
@@ -121,16 +130,21 @@ export class TurnRun {
     return outcome;
   }
 
-  /** Waits for a larger budget. Returns null when the model call may be made. */
-  async #waitForBudget(): Promise<StepOutcome | null> {
-    const result = await waitForBudget({
+  /** Waits for what the model call or the calls of the step need. `show` names it for operators. */
+  #waitFor({ of, call, show }: StepWait): Promise<Ended | null> {
+    return waitForStep({
       signals: this.#signals,
-      place: { turnId: this.input.id, step: this.step },
+      place: { turnId: this.input.id, step: this.step, of },
       setRemaining: (ms) => this.#setRemaining(ms),
-      show: () => this.#details.show(`${this.#progress}: waits for a larger budget`),
+      call,
+      show: (open) => this.#details.show(`${this.#progress}: waits for ${show(open)}`),
       waitsFor: this.#waitsFor,
     });
-    return result === 'over' ? null : result;
+  }
+
+  #end({ state, stopReason }: Ended): void {
+    Object.assign(this.summary, { state, stop_reason: stopReason });
+    this.#details.show(state);
   }
 
   /** Runs calls. Returns those that wait until the session's user has authorized their servers. */

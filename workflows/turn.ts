@@ -66,7 +66,7 @@ async function play(run: TurnRun): Promise<void> {
     const outcome = await run.callModel();
     if (outcome.kind === 'ended') return;
     await run.runTools(outcome);
-    if ((await run.waitForOthers(outcome)) === 'ended') return;
+    if ((await run.waitForOthers(outcome)) !== null) return;
     await run.nextStep();
   }
 }
@@ -82,7 +82,8 @@ function abandonAfterCancel(work: Promise<void>): Promise<void> {
 
 /** Finds the failure that reports that something else, such as the reconciler, has already ended the turn. */
 function turnEndedIn(error: TemporalFailure): ApplicationFailure | null {
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  // The failure of a local activity comes without a frame around it.
+  const cause = error instanceof ActivityFailure ? error.cause : error;
   return cause instanceof ApplicationFailure && cause.type === TURN_ENDED ? cause : null;
 }
 

@@ -4,7 +4,7 @@ import type { TurnActivities } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL } from './contract.js';
 import type { WaitsFor } from './waits-for.js';
 
-const { advanceWait, advanceBudget } = proxyLocalActivities<TurnActivities>({
+const { advanceStep } = proxyLocalActivities<TurnActivities>({
   startToCloseTimeout: '5 s',
   retry: { initialInterval: '200 ms', maximumInterval: '5 s' },
 });
@@ -19,24 +19,25 @@ export function countSignals(onSignal: () => void): { received: number } {
   return signals;
 }
 
-/** A step whose tool calls wait for answers. */
+/** A step whose model call or whose tool calls wait. */
 interface Wait {
   signals: { received: number };
-  place: { turnId: string; step: number };
+  place: Parameters<TurnActivities['advanceStep']>[0];
   /** Sets what is left of the turn's time, against which a wait does not count. */
   setRemaining: (ms: number) => void;
-  /** Runs or closes calls of the step. Returns those that wait now until the session's user has authorized their servers. */
+  /** Runs or closes calls of the step. Returns those that wait again. */
   call: (indices: number[]) => Promise<number[]>;
-  /** Shows the open calls in the workflow's current details. */
+  /** Shows in the workflow's current details what waits. */
   show: (open: number[]) => void;
   waitsFor: WaitsFor;
 }
 
 /**
- * Waits until every call of the step is closed. A call runs as soon as its answer arrives; no activity runs while the
- * turn waits. A signal or timer only triggers a read: the turn's rows decide what happens next.
+ * Waits until nothing of the step waits any more, and its calls are done. A call runs as soon as its wait has ended; no activity
+ * runs while the turn waits. A signal or timer only triggers a read: the turn's rows decide what happens next. Returns how the turn
+ * has ended, if a wait has ended it.
  */
-export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended'> {
+export async function waitForStep(wait: Wait): Promise<Extract<StepOutcome, { kind: 'ended' }> | null> {
   const taken = new Set<number>();
   const work: Promise<void>[] = [];
   const state = { failed: false, waitsAgain: false };
@@ -53,19 +54,20 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended'> {
     for (;;) {
       const seen = wait.signals.received;
       state.waitsAgain = false;
-      const step = await advanceWait(wait.place);
-      if (step === null) return 'ended';
+      const step = await advanceStep(wait.place);
+      if (step.kind === 'ended') return step;
       wait.setRemaining(step.remainingMs);
       const ready = step.ready.filter((index) => !taken.has(index));
       if (ready.length > 0) start(ready);
-      if (step.open.length === 0) {
+      if (step.open.length === 0 && !step.modelWaits) {
         await Promise.all(work);
         if (state.waitsAgain) continue;
         break;
       }
       wait.show(step.open);
       wait.waitsFor.answer(true);
-      await condition(() => wait.signals.received > seen || state.failed || state.waitsAgain, step.expiresInMs);
+      const isDue = (): boolean => wait.signals.received > seen || state.failed || state.waitsAgain;
+      await condition(isDue, Math.max(1, step.expiresInMs));
       if (state.failed) break;
     }
     await Promise.all(work);
@@ -74,26 +76,5 @@ export async function waitForAnswers(wait: Wait): Promise<'closed' | 'ended'> {
     await Promise.allSettled(work);
   }
   wait.waitsFor.answer(false);
-  return 'closed';
-}
-
-/** A step whose model call waits for a larger budget. */
-interface BudgetWait extends Pick<Wait, 'signals' | 'place' | 'setRemaining' | 'waitsFor'> {
-  show: () => void;
-}
-
-/** Waits until the budget changes, as `waitForAnswers` waits for answers. */
-export async function waitForBudget(wait: BudgetWait): Promise<'over' | StepOutcome> {
-  for (;;) {
-    const seen = wait.signals.received;
-    const step = await advanceBudget(wait.place);
-    if (step.kind === 'ended') return step;
-    wait.setRemaining(step.remainingMs);
-    if (step.kind === 'over') break;
-    wait.show();
-    wait.waitsFor.answer(true);
-    await condition(() => wait.signals.received > seen, Math.max(1, step.expiresInMs));
-  }
-  wait.waitsFor.answer(false);
-  return 'over';
+  return null;
 }

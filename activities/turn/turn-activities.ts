@@ -36,15 +36,14 @@ export interface TurnActivities {
   pollTasks(input: PolledCalls): Promise<PolledTasks>;
   cancelTasks(input: { turnId: string }): Promise<void>;
   /**
-   * Advances a step that waits for answers: asks for missing ones, closes expired calls, applies the answers that came.
-   * Returns null if the turn has ended.
+   * Advances a step whose model call or whose tool calls wait: asks for what is planned, closes what has expired or needs no answer any
+   * more, and takes over the answers that came. `of`: whose waits.
    */
-  advanceWait(input: { turnId: string; step: number }): Promise<AdvancedWait | null>;
-  /** Reads whether a step still waits for a larger budget; ends the turn if it has waited too long. */
-  advanceBudget(input: {
+  advanceStep(input: {
     turnId: string;
     step: number;
-  }): Promise<AdvancedBudget | Extract<StepOutcome, { kind: 'ended' }>>;
+    of: 'calls' | 'model';
+  }): Promise<AdvancedStep | Extract<StepOutcome, { kind: 'ended' }>>;
   finishTurn(input: { turnId: string; ending: UnsuccessfulOutcome }): Promise<void>;
 }
 
@@ -63,14 +62,8 @@ export interface PolledTasks {
   remainingMs: number;
 }
 
-export interface AdvancedWait extends Pick<StepWait, 'ready' | 'open' | 'expiresInMs'> {
-  remainingMs: number;
-}
-
-export interface AdvancedBudget {
-  kind: 'waits' | 'over';
-  /** Until the wait expires; 0 if it is over. */
-  expiresInMs: number;
+export interface AdvancedStep extends Omit<StepWait, 'runningMs'> {
+  kind: 'waits';
   remainingMs: number;
 }
 

@@ -46,7 +46,7 @@ export type StepOutcome =
   | { kind: 'again' }
   /** The request would not fit, and was not sent: earlier turns must be summarised first. */
   | { kind: 'compact' }
-  /** The call does not fit into the session's budget, and was not sent: it is made once `advanceBudget` says so. */
+  /** The call does not fit into the session's budget, and was not sent: it is made once `advanceStep` says so. */
   | { kind: 'paused' };
 
 /** A model response to store. */

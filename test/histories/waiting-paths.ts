@@ -1,4 +1,5 @@
-import { message, steps, toolUse } from '../support/scripted-model.js';
+import { budget, PRICE, tokens } from '../support/money.js';
+import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { endOf, newSession, SECRET, withServer, type Path, type Scene } from './path.js';
 
@@ -24,6 +25,17 @@ async function waitingTurn(scene: Scene): Promise<string> {
   });
   await scene.service.send(sessionId, SECRET);
   await requiredActions(scene.service, sessionId, 2);
+  return sessionId;
+}
+
+/** A turn whose second model call does not fit into the budget. */
+async function dearTurn(scene: Scene): Promise<string> {
+  scene.service.model.script(
+    steps(message([toolUse('list_files', { note: SECRET })], tokens(300)), message([text(SECRET)], tokens(2))),
+  );
+  const sessionId = await newSession(scene, { budget: budget('0.5', 'pause') });
+  await scene.service.send(sessionId, SECRET);
+  await requiredActions(scene.service, sessionId);
   return sessionId;
 }
 
@@ -59,5 +71,20 @@ export const WAITING_PATHS: Path[] = [
       await scene.service.api('POST', `/v1/sessions/${sessionId}/cancel`);
       return endOf(scene, sessionId, 'turn.cancelled');
     },
+  },
+  {
+    name: 'budget',
+    options: { model: { price: PRICE } },
+    async play(scene) {
+      const sessionId = await dearTurn(scene);
+      for (const amount of ['0.51', '2'])
+        await scene.service.api('PATCH', `/v1/sessions/${sessionId}`, { budget: budget(amount, 'pause') });
+      return endOf(scene, sessionId);
+    },
+  },
+  {
+    name: 'budget-expired',
+    options: { model: { price: PRICE }, config: { actionTimeoutSeconds: 1 } },
+    play: async (scene) => endOf(scene, await dearTurn(scene)),
   },
 ];
