@@ -10,11 +10,10 @@ import { overdueTask } from './ask.js';
 import { askAll, type AskedTask, type DueTask } from './ask-all.js';
 import type { TaskDeps, TaskPlaces } from './places.js';
 import { dueQuestions } from './questions.js';
+import { Reads } from './reads.js';
 import { readResult, storeResult, type TaskEnd, type TasksTurn } from './read.js';
 import { busyPause, noPlace, taskOpen } from './task-open.js';
 
-/** Results of tasks that are read in parallel, as many as tool calls run in parallel. */
-const PARALLEL_READS = 16;
 /** By how much of itself the pause that keeps a project to its rate is longer now and then. */
 const SPREAD = 0.1;
 /** While results are read, the other tasks are asked for at least this often. */
@@ -68,9 +67,7 @@ interface Rest {
 class Poll {
   readonly #ended = new Set<number>();
   #isOverdue = false;
-  /** The results that are read now. */
-  readonly #reads = new Map<number, { done: Promise<void>; isSuspect: boolean }>();
-  #failure: { error: unknown } | null = null;
+  readonly #reads = new Reads();
   /** No slot was free for a result. */
   #isFull = false;
 
@@ -85,16 +82,15 @@ class Poll {
     for (;;) {
       this.#isFull = false;
       const rest = await this.#round();
-      if (this.#reads.size > 0) await this.#pause(Math.min(rest.pauseMs, MAX_PAUSE_MS), this.#reads);
-      if (this.#failure !== null) throw this.#failure.error;
-      if (this.#reads.size === 0) return this.#result(rest);
-      if (this.#isFull) await this.#pause(busyPause(rest.openTasks));
+      await this.#reads.untilOneOr(Math.min(rest.pauseMs, MAX_PAUSE_MS), this.signal);
+      if (this.#reads.isEmpty) return this.#result(rest);
+      if (this.#isFull) await sleep(busyPause(rest.openTasks), undefined, { signal: this.signal });
     }
   }
 
   /** Waits until no result is read any more. */
-  async settled(): Promise<void> {
-    await Promise.all([...this.#reads.values()].map(({ done }) => done));
+  settled(): Promise<void> {
+    return this.#reads.settled();
   }
 
   #result({ pauseMs, open, openTasks, isBusy }: Rest): EndedCalls {
@@ -103,27 +99,19 @@ class Poll {
     throw taskOpen(pauseMs, open === 1 ? 'The task is open.' : `${open} tasks are open.`);
   }
 
-  /** Waits for so long, or until one of the reads is over. */
-  async #pause(ms: number, reads: ReadonlyMap<number, { done: Promise<void> }> = new Map()): Promise<void> {
-    const over = new AbortController();
-    const pause = sleep(ms, undefined, { signal: AbortSignal.any([this.signal, over.signal]) });
-    await Promise.race([pause.catch(() => undefined), ...[...reads.values()].map(({ done }) => done)]);
-    over.abort();
-    this.signal.throwIfAborted();
-  }
-
   /** Asks for the tasks that are due, and begins to read the results of those that have ended. */
   async #round(): Promise<Rest> {
     const { deps, signal } = this;
     const { turnId, step, indices } = this.calls;
     const left = indices.filter((index) => !this.#ended.has(index));
+    const reading = this.#reads.indices;
     const { turn: row, tasks, done, openTasks } = await loadTasks(deps.db, { turnId, step }, left);
     for (const index of done) this.#ended.add(index);
     const turn = { ...row, step };
     const rest = { pauseMs: MAX_PAUSE_MS, open: 0, openTasks, isBusy: false };
     const idle = await this.#timely(
       turn,
-      tasks.filter(({ index }) => !this.#reads.has(index)),
+      tasks.filter(({ index }) => !reading.has(index)),
     );
     const server = await this.#serverOf(turn, idle);
     if (server === null) return rest;
@@ -136,11 +124,11 @@ class Poll {
       due.length === 0
         ? []
         : await this.places.polls.within(turn.projectId, () => askAll(deps, turn, server, due, signal));
-    const known = idle.filter(({ task }) => !isOpen(task)).map((one) => ({ one, end: endOf(one.task) }));
+    const known = idle.filter(({ task }) => !isOpen(task)).map((one) => ({ ...one, end: endOf(one.task) }));
     const found = (asked ?? []).flatMap(({ one, answer }) =>
-      answer === null || answer.kind === 'open' ? [] : [{ one, end: answer }],
+      answer === null || answer.kind === 'open' ? [] : [{ ...one, end: answer }],
     );
-    this.#beginReads(turn, server, [...known, ...found]);
+    this.#reads.begin([...known, ...found], (one) => this.#read(turn, server, one));
     const pauseMs = asked === null ? busyPause(openTasks) : this.#pauseOf(idle, open, asked, openTasks);
     return { ...rest, pauseMs, open: idle.length, isBusy: asked === null };
   }
@@ -185,24 +173,7 @@ class Poll {
     return all;
   }
 
-  /**
-   * Begins with results that no worker was lost to. One that may have taken a worker down is read alone, so that it takes the others with
-   * it no second time.
-   */
-  #beginReads(turn: TasksTurn, server: TurnServerRow, ends: { one: OpenTask; end: TaskEnd }[]): void {
-    for (const { one, end } of ends.sort((a, b) => a.one.task.lostReads - b.one.task.lostReads)) {
-      const isSuspect = one.task.lostReads > 0;
-      const reads = [...this.#reads.values()];
-      const isFree = isSuspect ? reads.length === 0 : reads.length < PARALLEL_READS;
-      if (!isFree || reads.some((each) => each.isSuspect)) return;
-      const done = this.#read(turn, one, server, end)
-        .catch((error: unknown) => void (this.#failure ??= { error }))
-        .finally(() => this.#reads.delete(one.index));
-      this.#reads.set(one.index, { done, isSuspect });
-    }
-  }
-
-  async #read(turn: TasksTurn, one: OpenTask, server: TurnServerRow, end: TaskEnd): Promise<void> {
+  async #read(turn: TasksTurn, server: TurnServerRow, { end, ...one }: OpenTask & { end: TaskEnd }): Promise<void> {
     const isRead = await this.places.results.within(turn.projectId, () =>
       readResult(this.deps, turn, one, server, end, this.signal),
     );
