@@ -85,6 +85,12 @@ export const MIX: Record<string, Round> = {
   ]),
 };
 
+/** What a project that works does beside another one: the measure of what an honest load of the same size costs. */
+export const ORDINARY = 'ordinary turns';
+const ordinaryTurn: Round = async (call) => [
+  await runTurn(call, await newSession(call, model), [], 'write 1 words', TURN_POLL_MS),
+];
+
 /** Repeats the attacks of these names, all at once, until `isOver`. Returns how often each was answered how. */
 export async function mix(
   names: string[],
@@ -95,9 +101,10 @@ export async function mix(
   const call = callOf(attacker);
   const answers: Record<string, Record<string, number>> = {};
   const repeat = async (name: string): Promise<void> => {
-    const counts = (answers[name] = {} as Record<string, number>);
+    const counts = (answers[name] ??= {});
+    const round = name === ORDINARY ? ordinaryTurn : MIX[name]!;
     while (!isOver()) {
-      const found = await MIX[name]!(call, targets, attacker).catch((error: unknown) => [String(error).slice(0, 80)]);
+      const found = await round(call, targets, attacker).catch((error: unknown) => [String(error).slice(0, 80)]);
       for (const each of found) counts[each] = (counts[each] ?? 0) + 1;
       if (found.every((each) => each.endsWith('429'))) await pause(REFUSED_PAUSE_MS);
     }

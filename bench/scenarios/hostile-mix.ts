@@ -4,7 +4,7 @@ import { openDataSource } from '../../src/db/data-source.js';
 import type { ApiCall } from '../../test/support/client.js';
 import { openSse } from '../../test/support/sse-reader.js';
 import { callOf } from '../hostile/attacks.js';
-import { makeTargets, MIX } from '../hostile/mix.js';
+import { makeTargets, MIX, ORDINARY } from '../hostile/mix.js';
 import { newSession, runTurn } from '../hostile/project.js';
 import { cpuOf, median, pause, quantile, timed } from '../measure.js';
 import { scenario } from '../scenario.js';
@@ -37,18 +37,17 @@ const noTimes = (): Times => ({ turn: [], 'list of sessions': [], 'first frame':
  */
 export default scenario({
   measures:
-    '`npm start` with bubblewrap: turns, lists and streams of a project while another one does all of bench/hostile/mix at once (--only: those with this text in their names; --alone yes: one after the other); fails beyond twice the p95. --samples: of a window, two with and two without attacks; --rate: of the attacker, as shipped 60, 0: none',
-  options: { only: '', alone: 'no', samples: 30, rate: 60 },
-  async run(bench, { only, alone, samples, rate }) {
+    '`npm start` with bubblewrap: turns, lists and streams of a project while another one does all of bench/hostile/mix at once (--only: those with this text in their names; --alone yes: one after the other); fails beyond twice the p95. --samples: of a window, two with and two without attacks; --rate: of the attacker, as shipped 60, 0: none; --honest: compares with so many people of a third project who send one message after the other',
+  options: { only: '', alone: 'no', samples: 30, rate: 60, honest: 0 },
+  async run(bench, { only, alone, samples, rate, honest }) {
     const names = Object.keys(MIX).filter((each) => each.includes(only));
     if (names.length === 0) throw new Error(`No attack has ${only} in its name:\n${Object.keys(MIX).join('\n')}`);
     const attacker = await startAttacker(bench);
     const { url, dataDir, keys, newKey } = await startService(bench, COMMANDS);
-    const [hostile, normal] = [newKey('hostile'), newKey('normal')];
+    const [hostile, normal, third] = [newKey('hostile'), newKey('normal'), newKey('third')];
     const limit = (project: string, perMinute: number): string =>
       keys('limit', '--project', project, '--rate-per-minute', String(perMinute));
-    limit('normal', 0);
-    limit('hostile', 0);
+    for (const project of ['normal', 'hostile', 'third']) limit(project, 0);
     await pause(RATE_MS);
     const db = await openDataSource(embeddedDatabaseUrl(dataDir)!, 2, 'bench');
     const targets = await makeTargets(callOf({ url, key: hostile }), db);
@@ -59,18 +58,25 @@ export default scenario({
     const service = serving(url);
     let isTooSlow = false;
     for (const chosen of alone === 'yes' ? names.map((name) => [name]) : [names]) {
-      const [quiet, attacked] = [noTimes(), noTimes()];
+      const [quiet, attacked, busy] = [noTimes(), noTimes(), noTimes()];
+      const beside = async (name: string, order: { key: string; mix: string[] }, times: Times): Promise<void> => {
+        const work = attacker.attack({ url, targets, ...order });
+        await pause(BEGIN_MS);
+        await window(name, service, () => victim.samples(samples, times));
+        attacker.stop();
+        console.log(await work);
+      };
       for (let round = 0; round < ROUNDS; round += 1) {
         await pause(REST_MS);
         await window('quiet', service, () => victim.samples(samples, quiet));
-        const attack = attacker.attack({ url, key: hostile, mix: chosen, targets });
-        await pause(BEGIN_MS);
-        await window('attacked', service, () => victim.samples(samples, attacked));
-        attacker.stop();
-        console.log(await attack);
+        await beside('attacked', { key: hostile, mix: chosen }, attacked);
+        if (honest === 0) continue;
+        await pause(REST_MS);
+        await beside('honest load', { key: third, mix: Array<string>(honest).fill(ORDINARY) }, busy);
       }
       console.log(chosen.join('\n'));
       isTooSlow = print(quiet, attacked) || isTooSlow;
+      if (honest > 0) print(quiet, busy, 'honest load');
     }
     if (isTooSlow) process.exitCode = 1;
   },
@@ -91,19 +97,19 @@ const busySeconds = (): number =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
 /** Returns whether a p95 is beyond the aim. */
-function print(quiet: Times, attacked: Times): boolean {
+function print(quiet: Times, attacked: Times, name = 'attacked'): boolean {
   const shown = (ms: number): string => `${ms.toFixed(0)} ms`;
   let isTooSlow = false;
-  const rows = Object.entries(quiet).map(([name, before]) => {
-    const during = attacked[name as keyof Times];
+  const rows = Object.entries(quiet).map(([time, before]) => {
+    const during = attacked[time as keyof Times];
     const ratio = quantile(during, 0.95) / quantile(before, 0.95);
     isTooSlow ||= !(ratio <= MAX_RATIO);
     const times = [before, during].flatMap((each) =>
       [median(each), quantile(each, 0.95), Math.max(...each)].map(shown),
     );
-    return [name, ...times, `${ratio.toFixed(2)} ×`, ratio <= MAX_RATIO ? 'pass' : 'FAIL'];
+    return [time, ...times, `${ratio.toFixed(2)} ×`, ratio <= MAX_RATIO ? 'pass' : 'FAIL'];
   });
-  console.log(tableOf([',quiet p50,p95,longest,attacked p50,p95,longest,p95 ratio,'.split(','), ...rows]));
+  console.log(tableOf([`,quiet p50,p95,longest,${name} p50,p95,longest,p95 ratio,`.split(','), ...rows]));
   return isTooSlow;
 }
 
