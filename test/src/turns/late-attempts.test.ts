@@ -21,6 +21,7 @@ import { useDatabase, usePool } from '../../support/use.js';
 const USAGE = { input_tokens: 40, output_tokens: 2, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
 
 const RESTORED = {
+  is_first: true,
   ...{ model_id: CALLED_MODEL.id, session_id: 'ses_x', ended_at: '2026-11-01T00:00:00Z', metadata: {}, model_calls: 1 },
   ...{ ...USAGE, cost: 0, is_unpriced: false, is_summed: false },
 };
