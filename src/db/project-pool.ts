@@ -38,7 +38,10 @@ export class ProjectPool extends pg.Pool {
   /** Connections that projects have given back. */
   #givenBack = 0;
 
-  constructor(config: pg.PoolConfig) {
+  constructor(
+    config: pg.PoolConfig,
+    private readonly shareTimeoutMs = config.connectionTimeoutMillis,
+  ) {
     super(config);
     const total = this.options.max;
     this.#perProject = Math.max(1, Math.floor(total / 2));
@@ -91,7 +94,7 @@ export class ProjectPool extends pg.Pool {
       // If nobody gave one back, it is Postgres that does not answer.
       const isOwn = holdsShare && this.#givenBack > before;
       stop.abort(isOwn ? new ProjectShareError() : new Error('timeout exceeded when trying to connect'));
-    }, this.options.connectionTimeoutMillis);
+    }, this.shareTimeoutMs);
     try {
       await this.#places.take(projectId, stop.signal);
     } finally {

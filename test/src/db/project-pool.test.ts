@@ -1,7 +1,7 @@
 import { expect } from 'chai';
+import type { PoolClient } from 'pg';
 import { BatchLookup } from '../../../src/db/batch-lookup.js';
 import { openDataSource } from '../../../src/db/data-source.js';
-import type { Database } from '../../../src/db/db.js';
 import { ProjectEntity } from '../../../src/db/entities/projects.js';
 import { asProcess, asProject, ProjectPool, ProjectShareError } from '../../../src/db/project-pool.js';
 import { isDatabaseBusy, transaction } from '../../../src/db/transaction.js';
@@ -13,22 +13,21 @@ import { use, useDatabase } from '../../support/use.js';
 /** Of four connections, so that a share has two. */
 describe('the share of a project in the connections to Postgres', () => {
   const database = useDatabase();
-  const open = (connectTimeoutMs: number): Promise<Database> =>
-    openDataSource(database.url, 4, 'test', 'service', connectTimeoutMs);
   const db = use(
-    () => open(60_000),
+    () => openDataSource(database.url, 4, 'test', 'service', 60_000),
     (opened) => opened.destroy(),
   );
+  /** What waits for a share gives up soon. */
   const impatient = use(
-    () => open(100),
-    (opened) => opened.destroy(),
+    async () => new ProjectPool({ connectionString: database.url, max: 4, connectionTimeoutMillis: 60_000 }, 100),
+    (pool) => pool.end(),
   );
   const work = startWork();
   afterEach(() => work.end());
 
-  const hold = (project: string, pool: Database = db): Promise<void> => work.hold(pool, project);
-  const ask = (project: string, pool: Database = db): Promise<unknown> =>
-    asProject(project, () => pool.query('SELECT 1'));
+  const hold = (project: string): Promise<void> => work.hold(db, project);
+  const ask = (project: string): Promise<unknown> => asProject(project, () => db.query('SELECT 1'));
+  const take = (project: string): Promise<PoolClient> => asProject(project, () => impatient.connect());
   const refusal = (answer: Promise<unknown>): Promise<unknown> => answer.then(() => null).catch((error) => error);
 
   it('a project uses half of the connections and waits for its own work; another project does not wait', async () => {
@@ -48,24 +47,24 @@ describe('the share of a project in the connections to Postgres', () => {
   });
 
   it('a project that has waited too long for its share is refused; if nothing moves, Postgres is busy', async () => {
-    await Promise.all([hold('a', impatient), hold('a', impatient)]);
-    const stuck = await refusal(ask('a', impatient));
+    const held = await Promise.all([take('a'), take('a'), take('b')]);
+    const stuck = await refusal(take('a'));
     expect(stuck).to.be.instanceOf(Error).and.not.instanceOf(ProjectShareError);
     expect(isDatabaseBusy(stuck)).to.equal(true);
-    const refused = refusal(ask('a', impatient));
-    await ask('b', impatient);
+    const refused = refusal(take('a'));
+    held.pop()!.release();
     expect(await refused).to.be.instanceOf(ProjectShareError);
     // Nothing is left of those that gave up.
-    work.end();
-    expect(await ask('a', impatient)).to.have.length(1);
+    for (const client of held) client.release();
+    (await take('a')).release();
   });
 
   it('a project that finds all connections in use by others is not told that it is its own work', async () => {
-    await Promise.all([...Array<string>(2).fill('a'), 'b', 'c'].map((project) => hold(project, impatient)));
-    const refused = refusal(ask('d', impatient));
-    expect(await refused)
+    const held = await Promise.all(['a', 'a', 'b', 'c'].map(take));
+    expect(await refusal(take('d')))
       .to.be.instanceOf(Error)
       .and.not.instanceOf(ProjectShareError);
+    for (const client of held) client.release();
   });
 
   it('work that a project begins for others too does not wait for its share', async () => {
