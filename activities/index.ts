@@ -34,8 +34,8 @@ export function createActivities(parts: Omit<ActivityDeps, 'toolSources'>): Turn
   };
   const { commandSlots, activitySlots } = parts;
   const places: CommandPlaces = {
-    within: ({ turn, signal, rest }, work) =>
-      commandSlots.within(turn.projectId, { signal, activitySlots, rest }, work),
+    within: ({ turn, signal, beatSlowly }, work) =>
+      commandSlots.within(turn.projectId, { signal, activitySlots, rest: beatSlowly }, work),
   };
   const deps: ActivityDeps = { ...parts, toolSources: toolSources(parts, places) };
   return {

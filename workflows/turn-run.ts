@@ -159,11 +159,11 @@ export class TurnRun {
       this.#running.add(index);
       const place = { turnId: this.input.id, step: this.step, index };
       const call = this.#activity(`tool ${tools[index]}`, mayAsk).callTool(place);
-      const open = await call.finally(() => this.#running.delete(index));
-      if (open?.kind === 'done') this.#setRemaining(open.remainingMs);
-      if (open?.kind === 'authorization') unauthorized.push(index);
-      if (open?.kind !== 'polled') return this.#waitsFor.endQuestions(index);
-      const wait = this.#waitForTask(tools, index, open.group);
+      const outcome = await call.finally(() => this.#running.delete(index));
+      if (outcome?.kind === 'done') this.#setRemaining(outcome.remainingMs);
+      if (outcome?.kind === 'authorization') unauthorized.push(index);
+      if (outcome?.kind !== 'polled') return this.#waitsFor.endQuestions(index);
+      const wait = this.#waitForTask(tools, index, outcome.group);
       wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };

@@ -11,7 +11,7 @@ export interface CallRun {
   /** Aborts when the turn is cancelled, or its time is over. */
   signal: AbortSignal;
   /** Sends fewer heartbeats until the returned function runs. */
-  rest: () => () => void;
+  beatSlowly: () => () => void;
 }
 
 /**

@@ -42,31 +42,49 @@ async function takeStep(
   task: ActivityTask,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
-  let refused: { estimated: number; error: unknown } | null = null;
-  for (let tries = 0; tries < UNDERCOUNTS.length;) {
-    const prepared = await prepareCall(deps, { ...input, undercount: UNDERCOUNTS[tries]! }, signal);
-    if (prepared.kind === 'too_dear') return reachBudget(deps, input, prepared.needed);
-    if (prepared.kind !== 'call') return prepared;
-    // It is no shorter than the request that the API has refused.
-    if (refused !== null && prepared.estimated >= refused.estimated) {
-      tries += 1;
-      continue;
-    }
-    try {
-      const call = await beginCall(deps, input, prepared, task);
-      return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
-    } catch (error) {
-      // The request lacks a message, or has one that was withdrawn, or has media that the API refused: it is built again.
-      if (error instanceof SteeringChangedError || error instanceof MediaRefusedError) continue;
-      if (!isTooLong(error)) throw error;
-      refused = { estimated: prepared.estimated, error };
-      tries += 1;
-    }
+  let refused: TooLong | null = null;
+  for (const undercount of UNDERCOUNTS) {
+    const outcome: StepOutcome | TooLong = await callWith(deps, { ...input, undercount }, refused, task, signal);
+    if (outcome.kind !== 'too_long') return outcome;
+    refused = outcome;
   }
   throw refused!.error;
 }
 
-/** Not a part of `takeStep`, which lasts as long as the model answers: nothing of the conversation stays in its memory. */
+/** The API found a request of this estimated length too long. */
+interface TooLong {
+  kind: 'too_long';
+  estimated: number;
+  error: unknown;
+}
+
+/** Builds the request and sends it; both again if what it is built of has changed meanwhile. */
+async function callWith(
+  deps: ActivityDeps,
+  input: StepInput,
+  refused: TooLong | null,
+  task: ActivityTask,
+  signal: AbortSignal,
+): Promise<StepOutcome | TooLong> {
+  for (;;) {
+    const prepared = await prepareCall(deps, input, signal);
+    if (prepared.kind === 'too_dear') return reachBudget(deps, input, prepared.needed);
+    if (prepared.kind !== 'call') return prepared;
+    // It is no shorter than the request that the API has refused.
+    if (refused !== null && prepared.estimated >= refused.estimated) return refused;
+    try {
+      const call = await beginCall(deps, input, prepared, task);
+      return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
+    } catch (error) {
+      // The request lacks a message, or has one that was withdrawn, or has media that the API refused.
+      if (error instanceof SteeringChangedError || error instanceof MediaRefusedError) continue;
+      if (!isTooLong(error)) throw error;
+      return { kind: 'too_long', estimated: prepared.estimated, error };
+    }
+  }
+}
+
+/** Not a part of `callWith`, which lasts as long as the model answers: nothing of the conversation stays in its memory. */
 async function beginCall(
   deps: ActivityDeps,
   { turnId, step }: Pick<StepInput, 'turnId' | 'step'>,

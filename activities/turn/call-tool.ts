@@ -49,7 +49,7 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
       if (call.wait?.outcome === null) return { kind: 'authorization' };
       const unrun = call.wait && unrunResult(call.wait);
       if (unrun !== null) return storeUnrunCall(deps, call, unrun).then(() => undefined);
-      const run: Run = { turn, call, kind, attempt, signal, rest: attempt.rest };
+      const run: Run = { turn, call, kind, attempt, signal, beatSlowly: attempt.beatSlowly };
       const waits = await kind.prepare?.(run);
       if (waits != null) return store(deps, run, waits);
       const callInSlots = (): Promise<Outcome> =>
@@ -82,10 +82,10 @@ async function makeCall(deps: ActivityDeps, run: Run, slots: CallSlots): Promise
 const NO_PAUSE: Pause = { begin: () => () => Promise.resolve() };
 
 /** While a call waits for a person it holds no slot, the turn's clock does not run, and heartbeats are rare. */
-function pauseOf({ rest }: Run, slots: CallSlots, clock: TurnClock): Pause {
+function pauseOf({ beatSlowly }: Run, slots: CallSlots, clock: TurnClock): Pause {
   return {
     begin: () => {
-      const releases = [clock.hold(), rest()];
+      const releases = [clock.hold(), beatSlowly()];
       slots.pause();
       return (signal) => slots.resume(signal).finally(() => releases.forEach((release) => release()));
     },

@@ -31,7 +31,7 @@ export interface Attempt {
   /** True if the attempt was aborted because the grace of its worker has ended. */
   isWorkerStopping: () => boolean;
   /** Sends fewer heartbeats until the returned function runs: thousands of calls may wait for a person. */
-  rest: () => () => void;
+  beatSlowly: () => () => void;
 }
 
 /**
@@ -74,7 +74,7 @@ export async function runActivity<T>(
       task: { workerId, token: context.info.taskToken },
       lostWorkers,
       isWorkerStopping: () => !tracked.signal.aborted && context.cancellationDetails?.workerShutdown === true,
-      rest: () => beat.rest(),
+      beatSlowly: () => beat.beatSlowly(),
     });
     logOutcome('ok');
     return result;
@@ -97,7 +97,7 @@ function isBenign(failure: Error): boolean {
 }
 
 /** Ends a turn whose cancel request reached this worker directly. Its call has already stored its streamed text. */
-export async function endCancelled(
+async function endCancelled(
   deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log'>,
   turnId: string,
   thrown: unknown,

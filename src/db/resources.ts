@@ -117,7 +117,12 @@ export async function insertResource<Row extends ResourceRow>(
 const COUNTED = { schedule: "state <> 'ended'", webhook: 'true' };
 
 /** @throws ServiceError if the project has `max` rows of the table. The lock of the project's row makes that exact. */
-export async function requireRoom(tx: Db, projectId: string, table: keyof typeof COUNTED, max: number): Promise<void> {
+export async function requireRoomFor(
+  tx: Db,
+  projectId: string,
+  table: keyof typeof COUNTED,
+  max: number,
+): Promise<void> {
   await runSql(tx, sql`SELECT FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`);
   const [counted] = await runSql<{ count: number }>(
     tx,

@@ -12,7 +12,7 @@ import {
   lockForTurn,
   openTurn,
   requireNoOpenTurn,
-  requireRoom,
+  admitTurn,
   sessionGone,
   type LockedSession,
   type QueuedTurn,
@@ -132,7 +132,7 @@ export async function beginTurn(
   // The first one leaves the queue.
   const waits = await enqueue(tx, id, message, { room: MAX_WAITING_MESSAGES + 1 });
   const started = await startNext(tx, locked, namespace);
-  requireRoom(tx, locked);
+  admitTurn(tx, locked);
   return started?.event.id === waits.id ? { waits: null, started } : { waits, started };
 }
 
@@ -147,7 +147,7 @@ async function openWithMessage(
   const turn = { id: newId('turn'), trace: traceparent(), model_id, thinking_enabled };
   const preview = [...content.slice(0, 2 * PREVIEW_LENGTH)].slice(0, PREVIEW_LENGTH).join('');
   const opened = openTurn(tx, session, turn, { type: 'user.message', data: message }, { namespace, preview });
-  requireRoom(tx, session);
+  admitTurn(tx, session);
   return opened;
 }
 

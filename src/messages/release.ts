@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.js';
 import { transaction } from '../db/transaction.js';
-import { hasOpenTurn, lockForTurn, requireRoom, type QueuedTurn } from '../turns/open.js';
+import { hasOpenTurn, lockForTurn, admitTurn, type QueuedTurn } from '../turns/open.js';
 import { startNext } from '../turns/start-next.js';
 
 /**
@@ -16,7 +16,7 @@ export function releaseQueue(
   return transaction(db, async (tx) => {
     const locked = await lockForTurn(tx, projectId, sessionId);
     if (!locked.has_waiting || hasOpenTurn(locked)) return null;
-    requireRoom(tx, locked);
+    admitTurn(tx, locked);
     return startNext(tx, locked, namespace);
   });
 }

@@ -1,7 +1,7 @@
 import type { Database, Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import { readPage } from '../db/read-page.js';
-import { requireRoom } from '../db/resources.js';
+import { requireRoomFor } from '../db/resources.js';
 import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import type { LiveKey } from '../projects/api-keys.js';
@@ -43,7 +43,7 @@ type ScheduleFields = Pick<
 
 /** @throws ServiceError if the project has as many schedules that have not ended as it may have */
 export function requireRoomForSchedule(tx: Tx, projectId: string): Promise<void> {
-  return requireRoom(tx, projectId, 'schedule', MAX_SCHEDULES_PER_PROJECT);
+  return requireRoomFor(tx, projectId, 'schedule', MAX_SCHEDULES_PER_PROJECT);
 }
 
 export async function insertSchedule(

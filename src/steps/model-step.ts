@@ -80,25 +80,26 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
   const events = eventsOf(step, calls);
   const content = exactText(answer.content);
   try {
-    const { result, next } = await withPartitions(deps.db, () =>
+    let next = null as QueuedTurn | null;
+    const result = await withPartitions(deps.db, () =>
       changeTurn(
         deps,
         call.turnId,
         isLatestCall(call),
-        async (turn, tx): Promise<Stored> => {
+        async (turn, tx): Promise<TurnResult | null> => {
           endCall(tx, turn, call, answer);
           insertStep(tx, step, content);
           insertDeltas(tx, call, step.deltas);
           insertCalls(tx, turn, call.step, calls);
           turn.append(...events);
           turn.streamed = { call: call.call, deltas: step.deltas.last };
-          const result = end === null ? null : turn.end(end, await readFacts(tx, turn.id));
-          return { result, next: null };
+          return end === null ? null : turn.end(end, await readFacts(tx, turn.id));
         },
-        async (stored, turn, tx) => {
-          if (turn.state !== 'completed' || !turn.hasWaiting) return stored;
+        async (turn, tx) => {
+          next = null;
+          if (turn.state !== 'completed' || !turn.hasWaiting) return;
           const session = await lockForTurn(tx, turn.projectId, turn.sessionId);
-          return { ...stored, next: await startNext(tx, session, deps.workflows.namespace) };
+          next = await startNext(tx, session, deps.workflows.namespace);
         },
       ),
     );
@@ -112,12 +113,6 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
     if (stored === null) throw error;
     return stored;
   }
-}
-
-/** How the turn ended, if it did, and the turn that followed. */
-interface Stored {
-  result: TurnResult | null;
-  next: QueuedTurn | null;
 }
 
 /** A retry after a commit in doubt may store a step without events again. */

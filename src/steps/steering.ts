@@ -2,7 +2,7 @@ import type { Tx } from '../db/db.js';
 import type { EventData } from '../events/schema.js';
 import type { Turn } from '../turns/turn.js';
 
-/** The messages that steer a turn are other ones than those that the request of its next model call has. */
+/** The request was built before the messages that now steer the turn. */
 export class SteeringChangedError extends Error {
   override readonly name = 'SteeringChangedError';
   override readonly message = 'the messages that steer the turn have changed';

@@ -27,10 +27,7 @@ export async function requestCancel(
         else turn.end({ kind: 'cancelled' }, await readFacts(tx, turnId));
         return turn.state;
       },
-      async (state, _turn, tx) => {
-        await look(tx);
-        return state;
-      },
+      (_turn, tx) => look(tx),
     );
   } catch (error) {
     if (error instanceof TurnEndedError) return null;

@@ -30,7 +30,7 @@ export const ifRunning: Fence = (turn) => turn.state === 'running';
  * notifies watchers after the commit. Nothing else changes an existing turn or appends its events.
  *
  * `work` decides in plain TypeScript, and touches the transaction alone: the turn is locked meanwhile, and after a deadlock `work`
- * runs again on a turn that is loaded again. `next` runs in the same transaction, after the turn is stored: a step that ends the turn
+ * runs again on a turn that is loaded again. `afterSave` runs in the same transaction, after the turn is stored: a step that ends the turn
  * begins the next one there (src/steps/model-step.ts), and only one turn of a session may be open.
  * @throws TurnEndedError, OvertakenError if the fence refuses the change
  */
@@ -39,11 +39,12 @@ export async function changeTurn<T>(
   turnId: string,
   fence: Fence,
   work: (turn: Turn, tx: Tx) => Promise<T> | T,
-  next: (value: T, turn: Turn, tx: Tx) => Promise<T> | T = (value) => value,
+  afterSave?: (turn: Turn, tx: Tx) => Promise<void>,
 ): Promise<T> {
   const { value, turn } = await transaction(deps.db, async (tx) => {
     const changed = await changeTurnIn(tx, deps, turnId, fence, work);
-    return { ...changed, value: await next(changed.value, changed.turn, tx) };
+    await afterSave?.(changed.turn, tx);
+    return changed;
   });
   await notifyWatchers(deps, turn);
   return value;

@@ -4,7 +4,7 @@ import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { CONTINUABLE } from '../sessions/store.js';
-import { lockForTurn, openTurn, requireNoOpenTurn, requireRoom, type QueuedTurn } from './open.js';
+import { lockForTurn, openTurn, requireNoOpenTurn, admitTurn, type QueuedTurn } from './open.js';
 
 interface LastTurn {
   id: string;
@@ -39,7 +39,7 @@ export async function continueTurn(
   const turn = { id: newId('turn'), trace: traceparent(), ...asked };
   const first = { type: 'turn.continued', data: { continues_turn_id } } as const;
   const opened = openTurn(tx, session, turn, first, { namespace });
-  requireRoom(tx, session);
+  admitTurn(tx, session);
   return opened;
 }
 

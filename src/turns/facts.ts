@@ -48,19 +48,35 @@ export interface TurnFacts {
   mustGiveOutput: boolean;
 }
 
+/** A time of a column, in microseconds since 1970. */
+const micros = (column: string): string => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
+
 const READ_FACTS = `
   SELECT turn.id, coalesce((
-      SELECT json_agg(json_build_object('from', (extract(epoch FROM started_at) * 1000000)::bigint, 'to', (extract(epoch FROM ended_at) * 1000000)::bigint, 'modelId', model_id,
-        'usage', usage, 'cost', cost::text, 'currency', currency) ORDER BY started_at, position, call)
+      SELECT json_agg(json_build_object(
+        'from', ${micros('started_at')},
+        'to', ${micros('ended_at')},
+        'modelId', model_id,
+        'usage', usage,
+        'cost', cost::text,
+        'currency', currency) ORDER BY started_at, position, call)
       FROM model_calls WHERE turn_id = turn.id), '[]') AS "modelCalls",
     coalesce((
-      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', (extract(epoch FROM c.started_at) * 1000000)::bigint,
-        'to', (extract(epoch FROM c.ended_at) * 1000000)::bigint, 'taskFrom', (extract(epoch FROM m.created_at) * 1000000)::bigint))
+      SELECT json_agg(json_build_object(
+        'step', step,
+        'index', index,
+        'from', ${micros('c.started_at')},
+        'to', ${micros('c.ended_at')},
+        'taskFrom', ${micros('m.created_at')}))
       FROM tool_calls c LEFT JOIN mcp_tasks m USING (turn_id, step, index)
       WHERE c.turn_id = turn.id AND c.started_at IS NOT NULL), '[]') AS "toolCalls",
     coalesce((
-      SELECT json_agg(json_build_object('step', step, 'index', index, 'from', (extract(epoch FROM asked_at) * 1000000)::bigint,
-        'to', (extract(epoch FROM closed_at) * 1000000)::bigint, 'duringCall', during_call))
+      SELECT json_agg(json_build_object(
+        'step', step,
+        'index', index,
+        'from', ${micros('asked_at')},
+        'to', ${micros('closed_at')},
+        'duringCall', during_call))
       FROM waits WHERE turn_id = turn.id AND asked_at IS NOT NULL), '[]') AS waits,
     coalesce((
       SELECT message.data->'output_schema' IS NOT NULL FROM turns t JOIN events message

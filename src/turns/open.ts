@@ -121,7 +121,7 @@ const NO_ROOM = 'AS429';
  * Refuses an opened turn if its project has no room for it. It is the last statement before the commit: the turns of a project that
  * is near its limit wait for each other there. The commit throws ServiceError too_many_running_turns.
  */
-export function requireRoom(tx: Tx, { project_id }: Pick<LockedSession, 'project_id'>): void {
+export function admitTurn(tx: Tx, { project_id }: Pick<LockedSession, 'project_id'>): void {
   writeLast(tx, 'SELECT admit_turn($1)', [project_id], (error) => {
     if (sqlState(error) !== NO_ROOM) return error;
     const limit = Number((error as { driverError: { detail: string } }).driverError.detail);

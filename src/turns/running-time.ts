@@ -22,7 +22,7 @@ const OLDEST = `
     SELECT FROM tool_calls c WHERE c.turn_id = turns.id AND c.holds_task AND c.state = 'task')
   ORDER BY started_at LIMIT ${MAX_OLDEST}`;
 
-/** The longest time that a turn has run, of those that do not wait now; 0 without any. */
+/** The longest running time among turns that are not waiting; 0 if there are none. */
 export async function loadLongestRunningMs(db: Db): Promise<number> {
   const turns = await db.query<TimesRow[]>(OLDEST);
   const ids = turns.map(({ id }) => id);

@@ -52,7 +52,7 @@ export async function openElicitation(
       index,
     ]);
     if (asked.isStored) return turn.stayStill();
-    requireRoom(asked, bytes);
+    requireRoomForQuestion(asked, bytes);
     const { toolUseId } = asked;
     await openWait(tx, turn, step, { id, kind: 'elicitation', index, toolUseId, ask }, timeoutSeconds);
   });
@@ -65,7 +65,7 @@ interface AskedBefore {
   openBytes: number;
 }
 
-function requireRoom({ all, allBytes, open, openBytes }: AskedBefore, bytes: number): void {
+function requireRoomForQuestion({ all, allBytes, open, openBytes }: AskedBefore, bytes: number): void {
   const limit =
     open >= MAX_OPEN_QUESTIONS
       ? `${MAX_OPEN_QUESTIONS} open questions`

@@ -1,7 +1,7 @@
 import type { Database, Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
-import { listResources, requireRoom, resourcesOf, selectRows } from '../db/resources.js';
+import { listResources, requireRoomFor, resourcesOf, selectRows } from '../db/resources.js';
 import { runSql, sql } from '../db/sql.js';
 import { transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
@@ -31,7 +31,7 @@ export async function insertWebhook(
   webhook: NewWebhook,
   secret: string,
 ): Promise<WebhookRow> {
-  await requireRoom(tx, projectId, 'webhook', MAX_WEBHOOKS_PER_PROJECT);
+  await requireRoomFor(tx, projectId, 'webhook', MAX_WEBHOOKS_PER_PROJECT);
   const id = newId('webhook');
   const { url, event_types, description, enabled } = webhook;
   const [row] = await runSql<WebhookRow>(

@@ -11,6 +11,6 @@ export function callRun(call: ToolCallRow): CallRun {
     call,
     attempt: { task: { workerId: 'worker_1', token: new Uint8Array() }, lostWorkers: 0 },
     signal: new AbortController().signal,
-    rest: () => () => undefined,
+    beatSlowly: () => () => undefined,
   };
 }

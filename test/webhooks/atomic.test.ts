@@ -31,7 +31,7 @@ describe('deliveries and their events', () => {
       return turn;
     };
 
-    const rolledBack = await changeTurn(deps, turnId, ifOpen, end, async (_value, _turn, tx) => {
+    const rolledBack = await changeTurn(deps, turnId, ifOpen, end, async (_turn, tx) => {
       const rows: unknown[] = await tx.query('SELECT FROM webhook_deliveries');
       expect(rows, 'in the transaction').to.have.length(2);
       throw new Error('rolled back');
