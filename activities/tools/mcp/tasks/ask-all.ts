@@ -21,6 +21,7 @@ export interface DueTask extends OpenTask {
 }
 
 export interface AskedTask {
+  /** In the MCP session that its server knows. */
   one: DueTask;
   /** Null if the server is away. */
   answer: TaskAnswer | null;
@@ -88,8 +89,11 @@ async function ask(
     askForState(deps, server, task, signal, opened, basket?.onQuestion),
   );
   if (talk.answer !== null) taskPolls.inc({ outcome: talk.answer.kind });
-  if (talk.answer?.kind === 'open' && talk.answer.isNewSession)
-    await moveTask(deps.db, place, talk.connection!.session);
+  if (talk.answer !== null && talk.answer.kind !== 'unknown' && talk.answer.isNewSession) {
+    const { session } = talk.connection!;
+    await moveTask(deps.db, place, session);
+    talk.one = { ...one, task: { ...task, session } };
+  }
   return talk;
 }
 

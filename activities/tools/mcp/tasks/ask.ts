@@ -20,7 +20,7 @@ const MAX_ERROR_LENGTH = 4000;
 /** What a question about a task came to. `isNewSession`: its MCP session was lost. */
 export type TaskAnswer =
   | { kind: 'open'; state: OpenTaskState; isNewSession: boolean }
-  | { kind: 'ended'; status: 'completed' | 'failed' | 'cancelled'; message: string | null }
+  | { kind: 'ended'; status: 'completed' | 'failed' | 'cancelled'; message: string | null; isNewSession: boolean }
   | { kind: 'unknown' };
 
 /** Asks for the state of a task. @throws if the server is away */
@@ -45,7 +45,7 @@ export async function askForState(
     if (status === 'working' || status === 'input_required') {
       return { kind: 'open', state: { ...state, status, message }, isNewSession };
     }
-    return { kind: 'ended', status, message };
+    return { kind: 'ended', status, message, isNewSession };
   } catch (error) {
     if (isUnknownTask(error)) return { kind: 'unknown' };
     throw error;
@@ -59,7 +59,7 @@ export async function fetchResult(
   { call, task }: Pick<OpenTask, 'call' | 'task'>,
   server: TurnServerRow,
   connection: McpConnection,
-  { status, message }: Extract<TaskAnswer, { kind: 'ended' }>,
+  { status, message }: Omit<Extract<TaskAnswer, { kind: 'ended' }>, 'isNewSession'>,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const cleaner = deps.mcp.cleanerOf(server);

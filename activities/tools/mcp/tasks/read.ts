@@ -14,7 +14,9 @@ import { fetchResult, unknownTask, unreadableResult, type TaskAnswer } from './a
 import type { TaskDeps } from './places.js';
 
 /** Of a task that has ended on its server, or that the server does not know. */
-export type TaskEnd = Exclude<TaskAnswer, { kind: 'open' }>;
+export type TaskEnd =
+  | Omit<Extract<TaskAnswer, { kind: 'ended' }>, 'isNewSession'>
+  | Extract<TaskAnswer, { kind: 'unknown' }>;
 
 export interface TasksTurn {
   id: string;
