@@ -96,6 +96,19 @@ describe('a task', () => {
     expect(mcp.calls).to.have.length(1);
   });
 
+  it('a task has its result read in the new MCP session in which its server says that it has ended', async () => {
+    const begun = new Promise<TestTask>((resolve) => (work = resolve));
+    const mcp = await servers.start({ tasks: true, sharedTasks: true, tools: [waiting] });
+    const { sessionId } = await start('restarted', mcp);
+    const { end } = await begun;
+    await eventually('the server is asked', () => count(mcp, 'tasks/get') >= 1);
+    await mcp.kill();
+    await end('completed', 'Built meanwhile.');
+    await mcp.restart();
+    expect(await resultOf(sessionId)).to.include({ is_error: false, content: 'Built meanwhile.' });
+    expect(count(mcp, 'tasks/result')).to.equal(1);
+  });
+
   let work: (task: TestTask) => void;
   const waiting: TestTool = { name: 'build', pollInterval: 1000, task: (task) => work(task) };
   const count = (mcp: TestMcpServer, method: string): number => mcp.log.filter((one) => one === method).length;
