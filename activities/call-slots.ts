@@ -1,6 +1,6 @@
 import type { ActivitySlots } from './activity-slots.js';
-import type { ConcurrencyLimit } from './concurrency-limit.js';
 import type { ActivityDeps } from './deps.js';
+import { limitReached } from './limit-reached.js';
 import type { FairQueue } from '../src/platform/fair-queue.js';
 
 interface Needed {
@@ -11,21 +11,21 @@ interface Needed {
 
 /**
  * Runs a tool call in a slot of its project's tools and one of the worker.
- * @throws as `ConcurrencyLimit.begin`, or the signal's reason
+ * @throws as `limitReached`, or the signal's reason
  */
 export async function withCallSlots<T>(
   { slots, activitySlots }: Pick<ActivityDeps, 'slots' | 'activitySlots'>,
-  limit: ConcurrencyLimit,
+  toolPlaces: FairQueue,
   projectId: string,
   signal: AbortSignal,
   work: (callSlots: CallSlots) => Promise<T>,
 ): Promise<T> {
-  limit.begin(projectId);
-  await slots.queue.take(projectId, signal).catch((error: unknown) => {
-    limit.queue.free(projectId);
+  if (!toolPlaces.tryTake(projectId)) limitReached();
+  await slots.take(projectId, signal).catch((error: unknown) => {
+    toolPlaces.free(projectId);
     throw error;
   });
-  const callSlots = new CallSlots(projectId, { queues: [limit.queue, slots.queue], activitySlots });
+  const callSlots = new CallSlots(projectId, { queues: [toolPlaces, slots], activitySlots });
   try {
     return await work(callSlots);
   } finally {

@@ -9,8 +9,6 @@ import type { AbortableActivities } from '../src/turns/abortable-activities.js';
 import type { ModelClients } from './model/clients.js';
 import type { ActivitySlots } from './activity-slots.js';
 import type { FairQueue } from '../src/platform/fair-queue.js';
-import type { CommandSlots } from './command-slots.js';
-import type { Slots } from './slots.js';
 import type { ToolDeps } from './tools/tool.js';
 import type { ToolSource } from './tools/tool-source.js';
 
@@ -22,12 +20,12 @@ export interface ActivityDeps extends ToolDeps {
   answers: AnswerWatch;
   /** Starts the workflow of the turn that follows, and shows there which calls wait for a person. */
   workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking'>;
-  slots: Slots;
+  /** The slots of this process (`WORKER_MAX_ACTIVITIES`). */
+  slots: FairQueue;
   /** What Temporal may hand to this worker. */
   activitySlots: ActivitySlots;
   /** The connections of this process whose calls wait for a person. */
   waitingCalls: FairQueue;
-  commandSlots: CommandSlots;
   models: ModelClients;
   conversations: ConversationCache;
   schemaChecks: SchemaChecks;

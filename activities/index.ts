@@ -1,18 +1,17 @@
-import { ConcurrencyLimit, isLimitReached } from './concurrency-limit.js';
+import { FairQueue } from '../src/platform/fair-queue.js';
+import { openCommandPlaces } from './command-places.js';
 import { advanceStep } from './turn/advance.js';
 import { callModel } from './turn/call-model.js';
 import { toolSources } from './tools/sources.js';
-import type { CommandPlaces } from './tools/built-in/workspace/kind.js';
 import { callTool } from './turn/call-tool.js';
 import { compactContext } from './turn/compact.js';
 import { connectMcpServers } from './turn/connect.js';
 import type { ActivityDeps } from './deps.js';
-import type { Places } from './tools/mcp/tasks/places.js';
+import { openPollPlaces } from './tools/mcp/tasks/places.js';
 import { cancelTasks } from './tools/mcp/tasks/cancel.js';
 import { pollTasks as pollServerTasks } from './tools/mcp/tasks/poll.js';
 import { finishTurn } from './turn/finish.js';
 import { pollTasks } from './turn/poll.js';
-import { PollSlots } from './turn/poll-slots.js';
 import type { TurnActivities } from './turn/turn-activities.js';
 
 /** Shares of a worker's slots for the tool calls of one project and of all projects. The rest is for model calls. */
@@ -23,28 +22,19 @@ const POLLS_SHARE = 0.1;
 
 export function createActivities(parts: Omit<ActivityDeps, 'toolSources'>): TurnActivities {
   const slots = (share: number): number => Math.max(1, Math.floor(parts.config.workerMaxActivities * share));
-  const toolLimit = new ConcurrencyLimit({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
-  const pollSlots = new PollSlots(slots(POLLS_SHARE));
-  const results: Places = {
-    within: (projectId, work) =>
-      toolLimit.within(projectId, work).catch((error: unknown) => {
-        if (isLimitReached(error)) return null;
-        throw error;
-      }),
-  };
-  const { commandSlots, activitySlots } = parts;
-  const places: CommandPlaces = {
-    within: ({ turn, signal, beatSlowly }, work) =>
-      commandSlots.within(turn.projectId, { signal, activitySlots, rest: beatSlowly }, work),
-  };
-  const deps: ActivityDeps = { ...parts, toolSources: toolSources(parts, places) };
+  const toolPlaces = new FairQueue({ perProject: slots(PROJECT_SHARE), total: slots(TOOLS_SHARE) });
+  const pollPlaces = openPollPlaces(slots(POLLS_SHARE));
+  const commandPlaces = openCommandPlaces(parts.config.sandboxMaxCommands, parts.activitySlots);
+  const deps: ActivityDeps = { ...parts, toolSources: toolSources(parts, commandPlaces) };
   return {
     connectMcpServers: connectMcpServers(deps),
     callModel: callModel(deps),
     compactContext: compactContext(deps),
-    callTool: callTool(deps, toolLimit),
-    pollTasks: pollTasks(deps, (calls, signal) => pollServerTasks(deps, { polls: pollSlots, results }, calls, signal)),
-    cancelTasks: cancelTasks(deps, pollSlots),
+    callTool: callTool(deps, toolPlaces),
+    pollTasks: pollTasks(deps, (calls, signal) =>
+      pollServerTasks(deps, { polls: pollPlaces, results: toolPlaces }, calls, signal),
+    ),
+    cancelTasks: cancelTasks(deps, pollPlaces),
     advanceStep: advanceStep(deps),
     finishTurn: finishTurn(deps),
   };

@@ -1,3 +1,4 @@
+import { withinSlot } from '../slots.js';
 import type { RetryNotice } from '../../src/events/stream-schema.js';
 import { loadProjectId } from '../../src/steps/context.js';
 import { beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
@@ -30,7 +31,7 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
       return withFallback(deps, input.turnId, (isAgain) => {
         // Another model may have a smaller context.
         const step = isAgain ? { ...input, compacted: false } : input;
-        return deps.slots.within(projectOf, signal, () => takeStep(deps, step, task, signal));
+        return withinSlot(deps.slots, projectOf, signal, () => takeStep(deps, step, task, signal));
       });
     });
 }

@@ -1,6 +1,6 @@
 import type { ActivityDeps } from '../deps.js';
 import { withCallSlots, type CallSlots } from '../call-slots.js';
-import type { ConcurrencyLimit } from '../concurrency-limit.js';
+import type { FairQueue } from '../../src/platform/fair-queue.js';
 import { MAX_LOST_WORKERS } from '../../src/steps/lost-workers.js';
 import { storeWithRetries } from '../../src/steps/store-with-retries.js';
 import {
@@ -37,7 +37,7 @@ type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
  * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls") and the call has not
  * taken several workers down. What only some calls need is in their kind (activities/tools/tool-kind.ts).
  */
-export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActivities['callTool'] {
+export function callTool(deps: ActivityDeps, toolPlaces: FairQueue): TurnActivities['callTool'] {
   return ({ turnId, step, index }) =>
     runActivity(deps, { turn_id: turnId, step, index }, async (signal, attempt) => {
       const { turn, call } = await loadToolCall(deps.db, turnId, step, index);
@@ -53,7 +53,7 @@ export function callTool(deps: ActivityDeps, limit: ConcurrencyLimit): TurnActiv
       const waits = await kind.prepare?.(run);
       if (waits != null) return store(deps, run, waits);
       const callInSlots = (): Promise<Outcome> =>
-        withCallSlots(deps, limit, turn.projectId, signal, (slots) => makeCall(deps, run, slots));
+        withCallSlots(deps, toolPlaces, turn.projectId, signal, (slots) => makeCall(deps, run, slots));
       return kind.within === undefined ? callInSlots() : kind.within(run, callInSlots);
     });
 }

@@ -9,7 +9,8 @@ import { unseal, UnsealError } from '../../src/platform/sealed.js';
 import { failDelivery, loadDelivery, storeAttempt, type LoadedDelivery } from '../../src/webhooks/attempts.js';
 import { webhookAttempts, webhookAttemptSeconds } from '../../src/webhooks/metrics.js';
 import { signatureHeaders } from '../../src/webhooks/sign.js';
-import type { ConcurrencyLimit } from '../concurrency-limit.js';
+import type { FairQueue } from '../../src/platform/fair-queue.js';
+import { limitReached } from '../limit-reached.js';
 import type { DeliveryActivities, DeliveryProgress } from './delivery-activities.js';
 import { postWebhook, type PostResult } from './post.js';
 
@@ -18,7 +19,7 @@ export interface DeliveryDeps {
   db: Database;
   log: Logger;
   network: GuardedNetwork;
-  limit: ConcurrencyLimit;
+  places: FairQueue;
 }
 
 const BEAT_MS = 2000;
@@ -50,7 +51,7 @@ async function send(deps: DeliveryDeps, id: string, force: boolean, signal: Abor
     await failDelivery(deps.db, id);
     return { state: 'not sent: the webhook is disabled', nextAfterMs: null };
   }
-  return deps.limit.within(delivery.project_id, () => attempt(deps, delivery, signal));
+  return deps.places.tryWithin(delivery.project_id, () => attempt(deps, delivery, signal)) ?? limitReached();
 }
 
 async function attempt(deps: DeliveryDeps, delivery: LoadedDelivery, signal: AbortSignal): Promise<DeliveryProgress> {

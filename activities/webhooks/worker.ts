@@ -5,7 +5,7 @@ import { createTemporalClient } from '../../src/temporal/connection.js';
 import { createDeliveryWorkflows } from '../../src/temporal/delivery-workflows.js';
 import { MAX_STARTED_PER_PROJECT, startDeliveryReconciler } from '../../src/webhooks/start-deliveries.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
-import { ConcurrencyLimit } from '../concurrency-limit.js';
+import { FairQueue } from '../../src/platform/fair-queue.js';
 import { createDeliveryActivities, type DeliveryDeps } from './send-delivery.js';
 
 /** Parallel requests to receivers per worker; each is a socket. */
@@ -33,7 +33,7 @@ interface Deliveries {
 export async function startDeliveries(
   shared: Omit<WorkerOptions, 'taskQueue'> & { connection: NativeConnection },
   searchable: () => boolean,
-  deps: Omit<DeliveryDeps, 'limit'> & { config: Pick<Config, 'taskQueue'>; backgroundPool: Database },
+  deps: Omit<DeliveryDeps, 'places'> & { config: Pick<Config, 'taskQueue'>; backgroundPool: Database },
 ): Promise<Deliveries> {
   const { taskQueue } = deps.config;
   const worker = await Worker.create({
@@ -41,7 +41,7 @@ export async function startDeliveries(
     taskQueue: webhookTaskQueue(taskQueue),
     activities: createDeliveryActivities({
       ...deps,
-      limit: new ConcurrencyLimit({ perProject: MAX_ATTEMPTS_PER_PROJECT }),
+      places: new FairQueue({ perProject: MAX_ATTEMPTS_PER_PROJECT }),
     }),
     maxConcurrentActivityTaskExecutions: MAX_ATTEMPTS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,

@@ -79,16 +79,25 @@ export class FairQueue {
   /** Runs the work in a place of its project. @throws the signal's reason */
   async within<T>(projectId: string, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T> {
     await this.take(projectId, signal);
-    try {
-      return await work();
-    } finally {
-      this.free(projectId);
-    }
+    return this.#run(projectId, work);
+  }
+
+  /** Runs the work in a place of its project if one is free; null if none is. */
+  tryWithin<T>(projectId: string, work: () => Promise<T>): Promise<T> | null {
+    return this.tryTake(projectId) ? this.#run(projectId, work) : null;
   }
 
   /** Gives room to those that wait, as long as there is some. */
   serve(): void {
     while (this.#serveOne());
+  }
+
+  async #run<T>(projectId: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } finally {
+      this.free(projectId);
+    }
   }
 
   #serveOne(): boolean {

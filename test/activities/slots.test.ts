@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { ActivitySlots } from '../../activities/activity-slots.js';
 import { CallSlots } from '../../activities/call-slots.js';
-import { CommandSlots } from '../../activities/command-slots.js';
-import { ConcurrencyLimit, isLimitReached } from '../../activities/concurrency-limit.js';
+import { openCommandPlaces } from '../../activities/command-places.js';
 import { FairQueue } from '../../src/platform/fair-queue.js';
-import { Slots } from '../../activities/slots.js';
+import { withinSlot } from '../../activities/slots.js';
 import { CallWait } from '../../activities/tools/mcp/call-wait.js';
 import type { ActivityDeps } from '../../activities/deps.js';
 
@@ -62,23 +61,41 @@ describe('slots that projects share', () => {
   });
 });
 
+describe('places for work that does not wait', () => {
+  it('places for work that does not wait are given to it at once or not at all, and are free again after it, also if it fails', async () => {
+    const queue = new FairQueue({ total: 1 });
+    let end = (): void => undefined;
+    const first = queue.tryWithin('a', () => new Promise<void>((resolve) => (end = resolve)));
+    expect(queue.tryWithin('b', () => Promise.resolve())).to.equal(null);
+    end();
+    await first;
+    const failed = queue
+      .tryWithin('b', () => Promise.reject(new Error('away')))!
+      .catch(({ message }: Error) => message);
+    expect(await failed).to.equal('away');
+    expect(await queue.tryWithin('a', () => Promise.resolve('done'))).to.equal('done');
+    expect(queue.used).to.equal(0);
+  });
+});
+
 describe('the slots of a process', () => {
   it('the slots of a process are waited for in the line of the project, which is read only then', async () => {
-    const slots = new Slots(1);
+    const slots = new FairQueue({ total: 1 });
     const never = (): Promise<string> => Promise.reject(new Error('not needed while there is room'));
     let end = (): void => undefined;
-    const running = slots.within(never, forever, () => new Promise<void>((resolve) => (end = resolve)));
+    const running = withinSlot(slots, never, forever, () => new Promise<void>((resolve) => (end = resolve)));
     let hasBegun = false;
-    const next = slots.within(
+    const next = withinSlot(
+      slots,
       () => Promise.resolve('b'),
       forever,
       async () => void (hasBegun = true),
     );
     await settled();
-    expect([slots.queue.used, hasBegun]).to.deep.equal([1, false]);
+    expect([slots.used, hasBegun]).to.deep.equal([1, false]);
     end();
     await Promise.all([running, next]);
-    expect([slots.queue.used, hasBegun]).to.deep.equal([0, true]);
+    expect([slots.used, hasBegun]).to.deep.equal([0, true]);
   });
 });
 
@@ -110,30 +127,29 @@ describe('the slots that Temporal may use', () => {
 describe('the slots of a call that waits for a person', () => {
   const start = (project = 'a') => {
     const [limit, slots, activitySlots] = [
-      new ConcurrencyLimit({ perProject: 1, total: 1 }),
-      new Slots(1),
+      new FairQueue({ perProject: 1, total: 1 }),
+      new FairQueue({ total: 1 }),
       new ActivitySlots(1),
     ];
-    limit.begin(project);
-    expect(slots.queue.tryTake(project)).to.equal(true);
+    expect(limit.tryTake(project) && slots.tryTake(project)).to.equal(true);
     expect(activitySlots.tryReserveSlot()).to.not.equal(null);
-    const callSlots = new CallSlots(project, { queues: [limit.queue, slots.queue], activitySlots });
-    const used = (): number[] => [limit.queue.used, slots.queue.used];
+    const callSlots = new CallSlots(project, { queues: [limit, slots], activitySlots });
+    const used = (): number[] => [limit.used, slots.used];
     return { limit, slots, activitySlots, callSlots, used };
   };
 
   it('the slots of a call that waits for a person are free for others meanwhile, and taken again to go on', async () => {
     const { limit, activitySlots, callSlots, used } = start();
-    expect(() => limit.begin('b')).to.throw('The concurrency limit of this worker is reached');
+    expect(limit.tryTake('b')).to.equal(false);
     callSlots.pause();
     expect(used()).to.deep.equal([0, 0]);
     expect(activitySlots.tryReserveSlot()).to.not.equal(null);
-    limit.begin('b');
+    expect(limit.tryTake('b')).to.equal(true);
     let goesOn = false;
     const resumed = callSlots.resume(forever).then(() => (goesOn = true));
     await settled();
     expect(goesOn, 'while another has the place').to.equal(false);
-    limit.queue.free('b');
+    limit.free('b');
     await resumed;
     expect(used()).to.deep.equal([1, 1]);
     callSlots.close();
@@ -146,7 +162,7 @@ describe('the slots of a call that waits for a person', () => {
   it('the slots of a call that waits for a person are not taken by a call that waits again, was cancelled or has ended', async () => {
     const { limit, callSlots, used } = start();
     callSlots.pause();
-    limit.begin('b');
+    expect(limit.tryTake('b')).to.equal(true);
     const first = callSlots.resume(forever);
     callSlots.pause();
     await first;
@@ -158,7 +174,7 @@ describe('the slots of a call that waits for a person', () => {
     callSlots.pause();
     const third = callSlots.resume(forever);
     callSlots.close();
-    limit.queue.free('b');
+    limit.free('b');
     await third;
     expect(used()).to.deep.equal([0, 0]);
   });
@@ -189,11 +205,11 @@ describe('the slots of a call that waits for a person', () => {
 describe('the slots for commands of a worker', () => {
   function start(total: number) {
     const activitySlots = new ActivitySlots(4);
-    const commands = new CommandSlots(total);
+    const commands = openCommandPlaces(total, activitySlots);
     const begun: string[] = [];
     const ends = new Map<string, () => void>();
     const run = (name: string, signal = new AbortController().signal): Promise<void> =>
-      commands.within(name[0]!, { signal, activitySlots, rest: () => () => undefined }, () => {
+      commands.within({ turn: { projectId: name[0]! }, signal, rest: () => () => undefined } as never, () => {
         begun.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
       });
@@ -242,7 +258,8 @@ describe('the slots for commands of a worker', () => {
     for (let call = 0; call < 101; call += 1) void run(`a${call}`);
     await settled();
     expect(activitySlots.counts.waiting).to.equal(100);
-    expect(isLimitReached(await run('a101').catch((error: unknown) => error))).to.equal(true);
+    const failure: unknown = await run('a101').catch((error: unknown) => error);
+    expect(failure).to.include({ type: 'ConcurrencyLimitReached', nonRetryable: false });
     void run('b1');
     await settled();
     expect(activitySlots.counts.waiting, 'another project does not wait').to.equal(100);

@@ -13,16 +13,16 @@ const PARALLEL = 16;
 
 /**
  * Tells the servers of a turn's abandoned tasks to cancel them. It is no `runActivity`: the cancel request of the turn, which
- * is why it runs, must not abort it. Temporal tries it again for as long as the workflow says. It shares the slots of polls:
+ * is why it runs, must not abort it. Temporal tries it again for as long as the workflow says. It shares the places of polls:
  * many turns that are cancelled while their server hangs must not take those of other turns.
  */
-export function cancelTasks(deps: CancelDeps, slots: Places): (input: { turnId: string }) => Promise<void> {
+export function cancelTasks(deps: CancelDeps, places: Places): (input: { turnId: string }) => Promise<void> {
   return async ({ turnId }) => {
     const { cancellationSignal } = Context.current();
     const tasks = await abandonedTasks(deps.db, turnId);
     const [first] = tasks;
     if (first === undefined) return;
-    const left = await slots.within(first.projectId, () => cancelAll(deps, tasks, cancellationSignal));
+    const left = await places.tryWithin(first.projectId, () => cancelAll(deps, tasks, cancellationSignal));
     if (left === null) throw ApplicationFailure.retryable('The slots for the project are in use.', 'SlotsTaken');
     if (left > 0) throw ApplicationFailure.retryable('Servers of the turn’s tasks are away.', 'ServersAway');
   };

@@ -123,7 +123,7 @@ class Poll {
     const asked =
       due.length === 0
         ? []
-        : await this.places.polls.within(turn.projectId, () => askAll(deps, turn, server, due, signal));
+        : await this.places.polls.tryWithin(turn.projectId, () => askAll(deps, turn, server, due, signal));
     const known = idle.filter(({ task }) => !isOpen(task)).map((one) => ({ ...one, end: endOf(one.task) }));
     const found = (asked ?? []).flatMap(({ one, answer }) =>
       answer === null || answer.kind === 'open' ? [] : [{ ...one, end: answer }],
@@ -174,7 +174,7 @@ class Poll {
   }
 
   async #read(turn: TasksTurn, server: TurnServerRow, { end, ...one }: OpenTask & { end: TaskEnd }): Promise<void> {
-    const isRead = await this.places.results.within(turn.projectId, () =>
+    const isRead = await this.places.results.tryWithin(turn.projectId, () =>
       readResult(this.deps, turn, one, server, end, this.signal),
     );
     if (isRead === null) this.#isFull = true;
