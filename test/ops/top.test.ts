@@ -62,9 +62,9 @@ describe('npm run top', () => {
 
   it('npm run top counts what happened in the window, and no copies of a fork', async () => {
     const before = await loadOf();
-    const [{ id }] = (await service.db.query(
+    const [{ id }] = await service.db.query<[{ id: string }]>(
       `SELECT s.id FROM sessions s JOIN projects p ON p.id = project_id WHERE p.name = 'demo' LIMIT 1`,
-    )) as [{ id: string }];
+    );
     expect((await service.api('POST', `/v1/sessions/${id}/fork`, {})).status).to.equal(201);
     const after = await loadOf();
     expect(after.projects[0]).to.deep.include({ turns_begun: 1, model_calls: before.projects[0]!.model_calls });
