@@ -100,10 +100,7 @@ const MARK_CANCELLED =
 
 /** What goes with the end of a turn: its place among the open ones, what it waits for, and what it took of each model. */
 function closeTurn(tx: Tx, { row }: Turn, byModel: ModelUsage[], keepsMetadata: boolean): void {
-  write(tx, 'DELETE FROM open_turns WHERE turn_id = $1', [row.id]);
-  write(tx, CLOSE_WAITS, [row.id, row.ended_at]);
-  // Mostly the session's state is that of the turn before, and nothing is written.
-  write(tx, 'UPDATE session_states SET state = $2 WHERE session_id = $1 AND state <> $2', [row.session_id, row.state]);
+  write(tx, CLOSE_TURN, [row.id, row.ended_at, row.session_id, row.state]);
   const models = byModel.length === 0 ? [UNUSED] : byModel;
   const of = (pick: (usage: ModelUsage | typeof UNUSED) => unknown): unknown[] => models.map(pick);
   write(tx, INSERT_TURN_USAGE, [
@@ -115,8 +112,12 @@ function closeTurn(tx: Tx, { row }: Turn, byModel: ModelUsage[], keepsMetadata: 
   ]);
 }
 
-const CLOSE_WAITS = `
-  UPDATE waits SET state = 'closed', outcome = 'cancelled', closed_at = $2 WHERE turn_id = $1 AND state <> 'closed'`;
+/** One statement costs less than three. Mostly nothing waits, and the session's state is that of the turn before. */
+const CLOSE_TURN = `
+  WITH waiting AS (
+      UPDATE waits SET state = 'closed', outcome = 'cancelled', closed_at = $2 WHERE turn_id = $1 AND state <> 'closed'),
+    session AS (UPDATE session_states SET state = $4 WHERE session_id = $3 AND state <> $4)
+  DELETE FROM open_turns WHERE turn_id = $1`;
 
 /** A turn without calls counts for the model that it asked for. */
 const UNUSED = {

@@ -209,7 +209,7 @@ describe('the slots for commands of a worker', () => {
     const begun: string[] = [];
     const ends = new Map<string, () => void>();
     const run = (name: string, signal = new AbortController().signal): Promise<void> =>
-      commands.within({ turn: { projectId: name[0]! }, signal, rest: () => () => undefined } as never, () => {
+      commands.within({ turn: { projectId: name[0]! }, signal, beatSlowly: () => () => undefined } as never, () => {
         begun.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
       });

@@ -543,12 +543,12 @@ describe('session tokens', () => {
       const first = service.as(await service.newKey({ project: name }));
       const made = Array.from({ length: sessions }, () => first('POST', '/v1/sessions', { model_id: 'test-model' }));
       const ids = (await Promise.all(made)).map(({ body }) => body.id as string);
-      await service.db.query('UPDATE projects SET rate_per_minute = $1 WHERE name = $2', [ratePerMinute, name]);
-      // The first key is remembered with the limit from before.
-      const api = service.as(await service.newKey({ project: name }));
       const pages = await Promise.all(
         ids.map(async (id) => service.as(await newToken({ api: first }, id, { scopes: ['cancel'] }))),
       );
+      await service.db.query('UPDATE projects SET rate_per_minute = $1 WHERE name = $2', [ratePerMinute, name]);
+      // The first key is remembered with the limit from before.
+      const api = service.as(await service.newKey({ project: name }));
       /** How often a page is answered, then how often a key is. */
       const send = async (caller: ApiCall, id: string, times: number): Promise<Record<number, number>> => {
         const counts: Record<number, number> = {};
