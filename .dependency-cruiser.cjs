@@ -22,7 +22,7 @@ const ROOMS = {
   turns: ['platform', 'models', 'db', 'temporal', 'files', 'events', 'stream', 'sessions'],
   messages: ['platform', 'outputs', 'models', 'db', 'projects', 'files', 'skills', 'events', 'sessions', 'turns'],
   schedules: ['platform', 'models', 'db', 'projects', 'files', 'temporal', 'stream', 'sessions', 'turns', 'messages'],
-  waits: ['platform', 'forms', 'db', 'events', 'sessions', 'turns'],
+  waits: ['platform', 'forms', 'db', 'temporal', 'events', 'sessions', 'turns'],
   steps: [
     'platform',
     'models',

@@ -4,7 +4,7 @@ import type { ConversationCache } from '../src/steps/conversation-cache.js';
 import type { DeltaStore } from '../src/stream/deltas.js';
 import type { Notifier } from '../src/stream/notify.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
-import type { LaunchDeps } from '../src/turns/launch.js';
+import type { LaunchDeps } from '../src/turns/begin.js';
 import type { AbortableActivities } from '../src/turns/abortable-activities.js';
 import type { ModelClients } from './model/clients.js';
 import type { ActivitySlots } from './activity-slots.js';

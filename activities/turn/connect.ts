@@ -1,5 +1,5 @@
 import { recordConnected } from '../../src/steps/connect.js';
-import { claimTurn } from '../../src/turns/claim.js';
+import { claimTurn } from '../../src/turns/begin.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';
 import type { TurnActivities } from './turn-activities.js';

@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { FALLBACK_REASONS } from '../../src/events/fields.js';
 import { changeModel, loadTurnModels, nextModel } from '../../src/steps/model-change.js';
-import { claimTurn } from '../../src/turns/claim.js';
+import { claimTurn } from '../../src/turns/begin.js';
 import type { ActivityDeps } from '../deps.js';
 
 /**

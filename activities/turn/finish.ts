@@ -1,5 +1,5 @@
 import { failed, type TurnOutcome } from '../../src/turns/outcome.js';
-import { endTurn } from '../../src/turns/finish.js';
+import { endTurn } from '../../src/turns/end.js';
 import { lastModelFailure, modelOfTurn } from '../../src/steps/last-failure.js';
 import type { ActivityDeps } from '../deps.js';
 import { runActivity } from './run-activity.js';

@@ -3,7 +3,7 @@ import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure, Tempo
 import { ServiceError } from '../../src/platform/errors.js';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';
-import { endTurn } from '../../src/turns/finish.js';
+import { endTurn } from '../../src/turns/end.js';
 import type { ActivityDeps } from '../deps.js';
 import { Heartbeat } from './heartbeat.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/errors.js';

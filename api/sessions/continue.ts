@@ -3,7 +3,7 @@ import { turnContinuedSchema } from '../../src/events/schema.js';
 import { eventJson } from '../../src/events/store.js';
 import { checkStorage } from '../../src/files/storage-limit.js';
 import { continueTurn } from '../../src/turns/continue.js';
-import { launchTurn } from '../../src/turns/launch.js';
+import { launchTurn } from '../../src/turns/begin.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';

@@ -1,6 +1,6 @@
 import { checkStorage } from '../../src/files/storage-limit.js';
 import { findSession } from '../../src/sessions/store.js';
-import { launchTurn } from '../../src/turns/launch.js';
+import { launchTurn } from '../../src/turns/begin.js';
 import { releaseQueue } from '../../src/messages/release.js';
 import { operation } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';

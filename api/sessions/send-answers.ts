@@ -5,7 +5,7 @@ import { eventJson, type EventRow } from '../../src/events/store.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { notifyAnswers } from '../../src/waits/watch.js';
 import { storeAnswers, type UserAnswer } from '../../src/waits/answer.js';
-import { signalAnswers } from '../../src/turns/signal-answers.js';
+import { signalAnswers } from '../../src/waits/signal-answers.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import type { SessionToken } from '../../src/projects/session-token.js';
 import { operation } from '../http/core/operation.js';

@@ -4,7 +4,7 @@ import { eventJson } from '../../src/events/store.js';
 import { acceptMessage, type Accepted } from '../../src/messages/accept.js';
 import { checkMessage, checkTokenMessage, messageBody, resolveMessage } from '../../src/messages/message.js';
 import { JsonText } from '../../src/platform/json-text.js';
-import { launchTurn } from '../../src/turns/launch.js';
+import { launchTurn } from '../../src/turns/begin.js';
 import { checkStorage, type StoredBytes } from '../../src/files/storage-limit.js';
 import type { WaitingMessage } from '../../src/messages/queue.js';
 import type { SessionState } from '../../src/sessions/store.js';

@@ -1,6 +1,6 @@
 import type { Tx } from '../../src/db/db.js';
 import { answerBudgetWait } from '../../src/waits/budget.js';
-import { signalAnswers } from '../../src/turns/signal-answers.js';
+import { signalAnswers } from '../../src/waits/signal-answers.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { transaction } from '../../src/db/transaction.js';
 import type { Logger } from '../../src/platform/logger.js';

@@ -7,7 +7,7 @@
  */
 import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
-import { shown, timed } from '../../bench/measure.js';
+import { shown, timed } from '../measure.js';
 import { eventually } from '../../test/support/eventually.js';
 import { startFaultSystem } from '../../test/support/fault-system.js';
 import { tokenGateway } from '../../test/support/mcp-server.js';

@@ -73,7 +73,7 @@ const shapes = production.flatMap((name) =>
 );
 /** What a turn is made of. */
 const HEART = [
-  ...['turns', 'steps', 'answers', 'messages', 'events', 'stream', 'temporal', 'workers', 'reconciler'].map(
+  ...['turns', 'steps', 'waits', 'tasks', 'messages', 'events', 'stream', 'temporal', 'workers', 'reconciler'].map(
     (room) => `src/${room}`,
   ),
   'activities/turn',

@@ -8,16 +8,16 @@ import { findSessionState, type SessionState } from '../sessions/store.js';
 import { changeTurn, changeTurnIn, ifOpen, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';
 import {
+  admitTurn,
   hasOpenTurn,
+  type LockedSession,
   lockForTurn,
   openTurn,
-  requireNoOpenTurn,
-  admitTurn,
-  sessionGone,
-  type LockedSession,
   type QueuedTurn,
-} from '../turns/open.js';
-import { startNext } from '../turns/start-next.js';
+  requireNoOpenTurn,
+  sessionGone,
+  startNext,
+} from '../turns/begin.js';
 import type { Message } from './message.js';
 import { enqueue, MAX_WAITING_MESSAGES, type WaitingMessage } from './queue.js';
 

@@ -1,7 +1,6 @@
 import type { Database } from '../db/db.js';
 import { transaction } from '../db/transaction.js';
-import { hasOpenTurn, lockForTurn, admitTurn, type QueuedTurn } from '../turns/open.js';
-import { startNext } from '../turns/start-next.js';
+import { admitTurn, hasOpenTurn, lockForTurn, type QueuedTurn, startNext } from '../turns/begin.js';
 
 /**
  * Starts the first message of a held queue; null if none is held.

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { runSql, sql } from '../db/sql.js';
 import type { Round } from '../platform/rounds.js';
 import { STOP_AFTER_CANCEL_MS } from '../stream/deltas.js';
-import { endTurn } from '../turns/finish.js';
+import { endTurn } from '../turns/end.js';
 import type { ReconcileDeps } from './deps.js';
 
 const PARALLEL = 8;

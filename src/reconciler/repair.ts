@@ -4,7 +4,7 @@ import type { StartableTurn, WorkflowState } from '../temporal/turn-workflows.js
 import type { ReconcileDeps } from './deps.js';
 import { takeOverUnrecorded } from '../workers/takeover.js';
 import { failed, type TurnOutcome } from '../turns/outcome.js';
-import { endTurn } from '../turns/finish.js';
+import { endTurn } from '../turns/end.js';
 import { OPEN } from '../db/turn-states.js';
 import { loadRunningMs } from '../turns/running-time.js';
 import { stopReasonOnExpiry } from '../waits/advance.js';

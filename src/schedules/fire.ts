@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
-import { launchTurn } from '../turns/launch.js';
+import { launchTurn } from '../turns/begin.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';

@@ -8,7 +8,7 @@ import type { Config } from '../platform/config.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
 import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
 import { findSession, type Session } from '../sessions/store.js';
-import type { QueuedTurn } from '../turns/open.js';
+import type { QueuedTurn } from '../turns/begin.js';
 import type { Run } from './runs.js';
 import type { LockedSchedule } from './lock.js';
 import type { SkipReason } from './schedule.js';

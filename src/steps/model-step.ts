@@ -10,10 +10,8 @@ import { insertDeltas, type UnstoredDeltas } from '../stream/deltas.js';
 import { changeTurn, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import { readFacts } from '../turns/facts.js';
-import { launchTurn, type LaunchDeps } from '../turns/launch.js';
-import { lockForTurn, type QueuedTurn } from '../turns/open.js';
+import { type LaunchDeps, launchTurn, lockForTurn, type QueuedTurn, startNext } from '../turns/begin.js';
 import type { TurnResult, TurnOutcome } from '../turns/outcome.js';
-import { startNext } from '../turns/start-next.js';
 import { endCall, isLatestCall, type ModelCall } from './model-call.js';
 import {
   eventsOfCalls,

@@ -4,7 +4,7 @@ import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { CONTINUABLE } from '../sessions/store.js';
-import { lockForTurn, openTurn, requireNoOpenTurn, admitTurn, type QueuedTurn } from './open.js';
+import { lockForTurn, openTurn, requireNoOpenTurn, admitTurn, type QueuedTurn } from './begin.js';
 
 interface LastTurn {
   id: string;

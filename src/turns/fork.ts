@@ -11,7 +11,7 @@ import { MIB } from '../platform/units.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { insertSessionState } from '../sessions/store.js';
 import { hasWorkspace } from '../sessions/tools.js';
-import { sessionGone } from './open.js';
+import { sessionGone } from './begin.js';
 
 /** Stored events that one fork may copy. */
 export const MAX_FORKED_EVENTS = 20_000;

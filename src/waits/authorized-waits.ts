@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.js';
 import type { Round } from '../platform/rounds.js';
-import { signalAnswers } from '../turns/signal-answers.js';
+import { signalAnswers } from './signal-answers.js';
 import { endAuthorizedWaits } from './login.js';
 
 /** Lets calls go on whose user has authorized their server, if the API process that stored the credential died before it did. */

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
-import { endTurn } from '../../src/turns/finish.js';
+import { endTurn } from '../../src/turns/end.js';
 import { text, wait } from '../support/scripted-model.js';
 import { endOf, newSession, SECRET, type Path } from './path.js';
 

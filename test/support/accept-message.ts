@@ -2,7 +2,7 @@ import type { Database, Tx } from '../../src/db/db.js';
 import { transaction } from '../../src/db/transaction.js';
 import { beginTurn } from '../../src/messages/accept.js';
 import type { Message } from '../../src/messages/message.js';
-import type { QueuedTurn } from '../../src/turns/open.js';
+import type { QueuedTurn } from '../../src/turns/begin.js';
 
 /** Queues a turn without the API. */
 export function acceptMessage(

@@ -8,7 +8,7 @@ import { tryRevoke } from '../../../src/mcp/oauth/revoke.js';
 import { findCredentialOf, notifyDropped, type DroppedCredential } from '../../../src/mcp/user-credentials.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
-import { signalAnswers } from '../../../src/turns/signal-answers.js';
+import { signalAnswers } from '../../../src/waits/signal-answers.js';
 import type { ApiDeps } from '../../deps.js';
 import { probeServer } from '../probe.js';
 

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/db/db.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { countPendingCharacters } from '../../../src/stream/frames.js';
 import { channelOf, Notifier } from '../../../src/stream/notify.js';
-import { endTurn } from '../../../src/turns/finish.js';
+import { endTurn } from '../../../src/turns/end.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { eventually } from '../../support/eventually.js';
 import { reachedLimit } from '../../support/rows.js';

@@ -5,7 +5,7 @@ import { Notifier } from '../../../src/stream/notify.js';
 import type { SessionReader } from '../../../src/stream/reader.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
-import { endTurn } from '../../../src/turns/finish.js';
+import { endTurn } from '../../../src/turns/end.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { eventually } from '../../support/eventually.js';
 import { insertSessions } from '../../support/factories.js';

@@ -5,7 +5,7 @@ import ts from 'typescript';
 
 /** Who may write to `turns`, `open_turns` and `events`, and what. */
 const WRITERS: Record<string, string[]> = {
-  'src/turns/open.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
+  'src/turns/begin.ts': ['INSERT INTO turns', 'INSERT INTO open_turns'],
   // Copies of ended turns.
   'src/turns/fork.ts': ['INSERT INTO turns', 'INSERT INTO events'],
   'src/turns/turn-row.ts': ['UPDATE turns'],

@@ -1,15 +1,19 @@
 import type { Db, Tx } from '../db/db.js';
 import type { TurnFields } from '../db/entities/turns.js';
-import { isOpen, type TurnState } from '../db/turn-states.js';
 import { sqlState, write, writeLast } from '../db/transaction.js';
-import { insertEvents, type EventRow } from '../events/store.js';
+import { type TurnState, isOpen } from '../db/turn-states.js';
+import type { EventData } from '../events/schema.js';
+import { type EventRow, insertEvents } from '../events/store.js';
+import { ServiceError } from '../platform/errors.js';
 import { exactText } from '../platform/exact-json.js';
 import { foldCase } from '../platform/fold-case.js';
-import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
+import type { Logger } from '../platform/logger.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
-import type { StartableTurn } from '../temporal/turn-workflows.js';
-import type { EventToAppend } from './turn.js';
+import type { Notifier } from '../stream/notify.js';
+import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
+import { type TurnDeps, changeTurn, ifOpen } from './change-turn.js';
+import type { EventToAppend, Turn } from './turn.js';
 
 export interface QueuedTurn extends StartableTurn, Pick<TurnFields, 'number' | 'hasWaiting'> {
   event: EventRow;
@@ -130,4 +134,62 @@ export function admitTurn(tx: Tx, { project_id }: Pick<LockedSession, 'project_i
       { max_running_turns: limit },
     );
   });
+}
+
+export interface LaunchDeps {
+  log: Logger;
+  notifier: Notifier;
+  workflows: Pick<TurnWorkflows, 'start' | 'namespace'>;
+}
+
+/** Runs after the transaction, without waiting. If the workflow does not start now, the reconciler starts it. */
+export function launchTurn(deps: LaunchDeps, turn: QueuedTurn): void {
+  // Streams may wait for the next turn of the session.
+  deps.notifier.notify({ ...turn, position: 1 });
+  deps.log.info({ turn_id: turn.id, session_id: turn.sessionId }, 'turn queued');
+  deps.workflows
+    .start(turn)
+    .catch((err: unknown) =>
+      deps.log.warn({ err, turn_id: turn.id }, 'a turn could not be started yet; the reconciler tries again'),
+    );
+}
+
+/**
+ * Claims a turn for running: queued → running. A running turn stays as it is (a retry, a replay, a reset). The workflow
+ * id is the turn id, so only one workflow runs a turn.
+ * @throws TurnEndedError
+ */
+export function claimTurn(
+  deps: TurnDeps,
+  turnId: string,
+): Promise<Pick<Turn, 'projectId' | 'sessionId' | 'isConnected'>> {
+  return changeTurn(deps, turnId, ifOpen, (turn) => {
+    turn.claim();
+    const { projectId, sessionId, isConnected } = turn;
+    return { projectId, sessionId, isConnected };
+  });
+}
+
+interface WaitingRow {
+  id: string;
+  turn_id: string;
+  trace: string | null;
+  data: EventData['user.message'];
+}
+
+/** Those that were to steer a turn go before those that queue. A message that is withdrawn at this moment is not among them. */
+const LOCK_WAITING = `
+  SELECT id, turn_id, trace, data FROM waiting_messages WHERE session_id = $1
+  ORDER BY steers = 0, arrival FOR UPDATE`;
+
+/** Makes the first message that waits in a locked session a turn; null if none waits. */
+export async function startNext(tx: Tx, session: LockedSession, namespace: string): Promise<QueuedTurn | null> {
+  const [first, ...others] = await tx.query<WaitingRow[]>(LOCK_WAITING, [session.id]);
+  if (first === undefined) return null;
+  const { id, turn_id, trace, data } = first;
+  write(tx, 'DELETE FROM waiting_messages WHERE id = $1', [id]);
+  const { model_id = null, thinking_enabled = null } = data;
+  const turn = { id: turn_id, trace, model_id, thinking_enabled, from_queue: true } as const;
+  const locked = { ...session, has_waiting: others.length > 0 };
+  return openTurn(tx, locked, turn, { id, type: 'user.message', data }, { namespace });
 }
