@@ -27,6 +27,7 @@ import { deltaPartitions } from './stream/delta-partitions.js';
 import { deadTokenStreams } from './stream/token-streams.js';
 import { crashedWorkers } from './workers/takeover.js';
 import { countWorkers } from './workers/workers.js';
+import { MAX_WAIT_SECONDS } from './sessions/tools.js';
 
 /** Added to a turn's own limit: Temporal's timeout is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
@@ -84,7 +85,9 @@ export function openTurnEngine(
   const workflows = createTurnWorkflows(client, {
     taskQueue: config.taskQueue,
     executionTimeoutMs: ({ mcpServers }) => {
-      const waitSeconds = config.actionTimeoutSeconds + (mcpServers > 0 ? config.taskTimeoutSeconds : 0);
+      // The waits of a step for answers and until a time go on beside each other.
+      const waitSeconds =
+        Math.max(config.actionTimeoutSeconds, MAX_WAIT_SECONDS) + (mcpServers > 0 ? config.taskTimeoutSeconds : 0);
       return (config.turnTimeoutSeconds + config.maxSteps * waitSeconds) * 1000 + EXECUTION_MARGIN_MS;
     },
     maxSteps: config.maxSteps,

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { CORE_PATH } from '../dev/scripts/core-path.js';
-import { BUILT_IN_TOOL_NAMES, WORKSPACE_TOOL_NAMES } from '../src/sessions/tools.js';
+import { BUILT_IN_TOOL_NAMES, WAIT, WORKSPACE_TOOL_NAMES } from '../src/sessions/tools.js';
 
 /** The names of kinds and sources of tools (activities/tools). */
-const KINDS = ['built-in', 'mcp', 'workspace', 'sandbox', 'custom', 'client', 'output', 'unknown'];
+const KINDS = ['built-in', 'mcp', 'workspace', 'sandbox', 'custom', 'client', 'output', 'wait', 'unknown'];
 /** What decides by the kind of a tool, or by its name. */
 const DECISIONS = [
   new RegExp(`\\bkind(?:\\.name)?\\s*[=!]==?\\s*'(?:${KINDS.join('|')})'`, 'g'),
-  new RegExp(`[=!]==?\\s*'(?:${[...BUILT_IN_TOOL_NAMES, ...WORKSPACE_TOOL_NAMES].join('|')})'`, 'g'),
+  new RegExp(`[=!]==?\\s*'(?:${[...BUILT_IN_TOOL_NAMES, ...WORKSPACE_TOOL_NAMES, WAIT].join('|')})'`, 'g'),
   /\b(?:isWorkspaceTool|WORKSPACE_TOOL_NAMES|BUILT_IN_TOOL_NAMES|DELIVER_FILE|SEARCH_TOOLS|GIVE_OUTPUT|MCP_TOOL_PREFIX)\b/g,
 ];
 
@@ -31,6 +31,7 @@ describe('the path of a message', () => {
       "kind.name !== 'built-in'",
       "name === 'deliver_file'",
       "name === 'bash'",
+      "name === 'wait'",
       'isWorkspaceTool(name)',
     ])
       // oxfmt-ignore

@@ -16,7 +16,8 @@ export interface CallRun {
 
 /**
  * How a call goes on that has no result yet. `polled`: its work goes on without an activity, and is asked for together with that of the
- * other calls of its group. `authorization`: the session's user has to log in first.
+ * other calls of its group. `authorization`: the call waits without an activity, and is made again when its row in `waits`
+ * is closed: for a login of the session's user, or for a time. Histories of workflows have this word.
  */
 export type Suspended = { kind: 'polled'; group: string } | { kind: 'authorization' };
 

@@ -36,7 +36,7 @@ const entry = {
         type: 'string',
         enum: ['queued', 'connect', 'model_call', 'tool_call', 'wait'],
         description:
-          '`queued`: until a worker began the turn. `connect`: connecting to the session’s MCP servers. `model_call`: one request to a model. `tool_call`: a tool that ran. `wait`: for an answer, or for a larger budget.',
+          '`queued`: until a worker began the turn. `connect`: connecting to the session’s MCP servers. `model_call`: one request to a model. `tool_call`: a tool that ran. `wait`: for an answer, for a larger budget, or until the time of an `agent.wait`.',
       },
       started_at: described(timestamp, 'When it began.'),
       ended_at: described(timestampOrNull, 'When it ended; null while it is running.'),
@@ -67,7 +67,7 @@ const entry = {
         $id: 'RequiredActionType',
         type: 'string',
         enum: Object.keys(ACTIONS),
-        description: 'Of a `wait`: the type of the required action.',
+        description: 'Of a `wait` for an answer or a larger budget: the type of the required action.',
       },
     },
   ),

@@ -1,5 +1,5 @@
 import { described, objectSchema, orNull } from '../platform/object-schema.js';
-import { anyObject, count, flag, idField, text } from '../platform/schema-fields.js';
+import { anyObject, count, flag, idField, text, timestamp } from '../platform/schema-fields.js';
 import { FALLBACK_REASONS, file, output, skill, spent, stopReason, turnError } from './fields.js';
 import { requiredAction } from './required-action.js';
 
@@ -121,6 +121,10 @@ export const ownFields = {
   'agent.requires_action': objectSchema({
     required_actions: { type: 'array', items: requiredAction, description: 'Everything that the turn waits for now.' },
   }),
+  'agent.wait': objectSchema({
+    tool_use_id: toolUseId,
+    until: described(timestamp, 'When the agent goes on, unless a person ends the wait early.'),
+  }),
   'agent.tool_progress': objectSchema({
     tool_use_id: toolUseId,
     name: toolName,
@@ -180,6 +184,7 @@ export const EVENT_DESCRIPTIONS: Record<keyof typeof ownFields, string> = {
   'agent.tool_use': 'The agent calls a tool.',
   'agent.custom_tool_use': 'The agent calls a custom tool, which your client runs.',
   'agent.requires_action': 'The turn waits for answers.',
+  'agent.wait': 'The agent waits until a time. It goes on by itself; `user.tool_confirmation` ends the wait early.',
   'agent.tool_progress': 'The progress of a call that is a long task.',
   'agent.tool_result': 'The result of a call.',
   'agent.file': 'The agent delivered a file.',

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import { waitsForAnswer } from '../sessions/required-actions.js';
+import { isWaiting } from '../sessions/required-actions.js';
 import type { Round } from '../platform/rounds.js';
 import { isTemporalAway } from '../temporal/deadline.js';
 import { checkAgain } from '../workers/check-again.js';
@@ -22,7 +22,7 @@ export const IS_DUE = `
   progress_at < statement_timestamp() - interval '${STALE_SECONDS} s'
   AND (checked_at IS NULL OR statement_timestamp() - checked_at > least(
     checked_at - progress_at,
-    CASE WHEN ${waitsForAnswer('turns.id')} THEN interval '${MAX_WAITING_CHECK_INTERVAL_SECONDS} s'
+    CASE WHEN ${isWaiting('turns.id')} THEN interval '${MAX_WAITING_CHECK_INTERVAL_SECONDS} s'
       ELSE interval '${MAX_CHECK_INTERVAL_SECONDS} s' END))
   -- A turn that streams does not touch its row: its deltas are the sign of life.
   AND NOT EXISTS (SELECT FROM deltas WHERE turn_id = turns.id

@@ -4,18 +4,28 @@ import { ServiceError } from '../platform/errors.js';
 import { parseExact } from '../platform/exact-json.js';
 import { WAIT_KINDS } from '../waits/kinds/index.js';
 
-const ACTION = `CASE w.kind ${WAIT_KINDS.map(({ type, action }) => `WHEN '${type}' THEN ${action}`).join('\n')} END`;
+const ACTIONS = WAIT_KINDS.flatMap(({ type, action }) => (action === null ? [] : [{ type, action }]));
+const ACTION = `CASE w.kind ${ACTIONS.map(({ type, action }) => `WHEN '${type}' THEN ${action}`).join('\n')} END`;
+
+/** SQL that is true for a wait `w` that somebody is asked to end. */
+export const ASKS_SOMEBODY = `w.kind IN (${ACTIONS.map(({ type }) => `'${type}'`).join(', ')})`;
+const IS_ASKED = `w.state = 'open' AND ${ASKS_SOMEBODY}`;
 
 /** The open actions of a turn `t` as a JSON array, in the order of their calls; those of a call in the order in which they were asked. */
 export const OPEN_ACTIONS = `(
   SELECT coalesce(json_agg(${ACTION} ORDER BY w.step, w.index, w.id), '[]')
-  FROM waits w LEFT JOIN tool_calls c USING (turn_id, step, index) WHERE w.turn_id = t.id AND w.state = 'open')`;
+  FROM waits w LEFT JOIN tool_calls c USING (turn_id, step, index) WHERE w.turn_id = t.id AND ${IS_ASKED})`;
 
 /** SQL for when the oldest open action of a turn `t` was asked; null without one. */
-export const WAITING_SINCE = `(SELECT min(w.asked_at) FROM waits w WHERE w.turn_id = t.id AND w.state = 'open')`;
+export const WAITING_SINCE = `(SELECT min(w.asked_at) FROM waits w WHERE w.turn_id = t.id AND ${IS_ASKED})`;
 
 /** SQL that is true while a turn waits for an answer. `turn` is an SQL expression for its id. */
 export function waitsForAnswer(turn: string): string {
+  return `EXISTS (SELECT FROM waits w WHERE w.turn_id = ${turn} AND ${IS_ASKED})`;
+}
+
+/** SQL that is true while a turn waits, also if nobody is asked. */
+export function isWaiting(turn: string): string {
   return `EXISTS (SELECT FROM waits w WHERE w.turn_id = ${turn} AND w.state = 'open')`;
 }
 

@@ -7,7 +7,7 @@ import { write } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
 import type { StoredBytes } from '../files/storage-limit.js';
-import { OPEN_ACTIONS, WAITING_SINCE, waitsForAnswer } from './required-actions.js';
+import { isWaiting, OPEN_ACTIONS, WAITING_SINCE } from './required-actions.js';
 import { SESSION_ROW_BYTES } from './row-bytes.js';
 import type { Metadata } from './metadata.js';
 import { hasWorkspace } from './tools.js';
@@ -54,7 +54,7 @@ const COUNTED_CALLS = `(
   SELECT coalesce(sum(a.cost), 0) FROM model_calls a
   WHERE a.turn_id = t.id AND a.currency = t.currency AND (a.ended_at IS NOT NULL
     OR EXISTS (SELECT FROM model_calls b WHERE b.turn_id = a.turn_id AND (b.position, b.call) > (a.position, a.call))
-    OR ${waitsForAnswer('t.id')}))`;
+    OR ${isWaiting('t.id')}))`;
 /** What a session `r` cost: the turns before its latest one `t`, and that one. */
 const COST_SUM = `coalesce(t.cost_before + CASE WHEN t.ended_at IS NOT NULL THEN t.cost ELSE ${COUNTED_CALLS} END, 0)`;
 const COST = moneyJson(COST_SUM, {

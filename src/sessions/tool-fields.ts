@@ -11,7 +11,14 @@ import { toolStatuses } from '../mcp/tool-status.js';
 import { isUsableSchema } from './custom-tool-schema.js';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import type { CustomTool, McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
-import { BUILT_IN_TOOL_NAMES, hasWorkspace, isWorkspaceTool, MCP_TOOL_PREFIX, WORKSPACE_TOOL_NAMES } from './tools.js';
+import {
+  BUILT_IN_TOOL_NAMES,
+  hasWorkspace,
+  isWorkspaceTool,
+  MCP_TOOL_PREFIX,
+  WAIT,
+  WORKSPACE_TOOL_NAMES,
+} from './tools.js';
 
 const MAX_CUSTOM_TOOLS = 64;
 const MAX_TOOLSETS = 10;
@@ -38,7 +45,7 @@ const configOf = <const Name extends object>(id: string, description: string, na
 const sessionToolSchema = {
   $id: 'SessionTool',
   description:
-    'The permissions and questions of an MCP server’s tools, a workspace for the agent, or a tool that your client runs.',
+    'The permissions and questions of an MCP server’s tools, a workspace for the agent, a tool with which it waits, or a tool that your client runs.',
   type: 'object',
   required: ['type'],
   discriminator: { propertyName: 'type' },
@@ -99,6 +106,14 @@ const sessionToolSchema = {
       additionalProperties: false,
     },
     {
+      $id: 'WaitTool',
+      description: 'Gives the agent the tool `wait`: it goes on after a time.',
+      type: 'object',
+      properties: { type: { const: 'wait' } },
+      required: ['type'],
+      additionalProperties: false,
+    },
+    {
       $id: 'CustomTool',
       description: 'A tool that your client runs: the turn waits for its result.',
       type: 'object',
@@ -132,8 +147,8 @@ const sessionToolSchema = {
 export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,
-  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS + 1,
-  description: 'Permissions of MCP servers’ tools, a workspace, and custom tools.',
+  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS + 2,
+  description: 'Permissions of MCP servers’ tools, a workspace, the tool `wait`, and custom tools.',
 } as const;
 
 /**
@@ -150,7 +165,12 @@ export async function checkTools(tools: SessionTool[], serverIds: string[]): Pro
     else if (tool.type === 'workspace') {
       workspaces += 1;
       checkWorkspace(tool, path, workspaces);
+    } else if (tool.type === 'wait') {
+      if (tools.findIndex(({ type }) => type === 'wait') < index)
+        throw validationError(path, 'is a second wait; a session has one at most');
     } else {
+      if (tool.name === WAIT && tools.some(({ type }) => type === 'wait'))
+        throw validationError(`${path}/name`, 'is the name of the built-in tool of the entry wait');
       if (hasWorkspace(tools) && isWorkspaceTool(tool.name))
         throw validationError(`${path}/name`, 'is the name of a tool of the workspace');
       await checkCustomTool(tool, path, names);

@@ -6,7 +6,11 @@ export const BUILT_IN_TOOL_NAMES = [
   'search_tools',
   'give_output',
 ] as const;
-export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number] | WorkspaceToolName;
+export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number] | WorkspaceToolName | typeof WAIT;
+
+/** The tool with which the agent waits (contract.md §23), reserved in sessions that have it. */
+export const WAIT = 'wait';
+export const MAX_WAIT_SECONDS = 86_400;
 
 /** Names of the tools of a workspace (contract.md §15), reserved for them in sessions that have one. */
 export const WORKSPACE_TOOL_NAMES = ['bash', 'read', 'write', 'edit'] as const;

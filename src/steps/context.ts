@@ -2,7 +2,7 @@ import type { Db } from '../db/db.js';
 import type { McpTool } from '../db/entities/mcp-servers.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { McpToolset, WorkspaceToolset } from '../db/entities/sessions.js';
+import type { McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 import type { Workspace } from '../workspaces/store.js';
 import { SPENT } from '../db/money.js';
 import type { Budget } from '../sessions/budget.js';
@@ -37,6 +37,8 @@ export interface TurnContext extends Pick<
   servers: TurnServer[];
   /** The permissions in the session's `tools`. Its custom tools are not loaded: they may have megabytes. */
   toolsets: McpToolset[];
+  /** The types of the entries in the session's `tools`. */
+  toolTypes: SessionTool['type'][];
   /** The newest version of the session's workspace, and its entry in `tools`; null in a session without one. */
   workspace: (Workspace & { entry: WorkspaceToolset }) | null;
   /** False if the session's `tools` are empty. */
@@ -55,9 +57,7 @@ export const CONTEXT = rawSql(`
   turns.fallback_model_id AS "fallbackModelId", sessions.fallback_model_ids AS "fallbackModelIds",
   sessions.budget, ${SPENT}::text AS spent,
   coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
-  instruction, json_array_length(sessions.tools) > 0 AS "hasTools", (
-    SELECT coalesce(json_agg(entry), '[]')
-    FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'mcp_toolset') AS toolsets, (
+  instruction, json_array_length(sessions.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes", (
     SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd, 'entry', (
       SELECT entry FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'workspace'))
     FROM workspaces WHERE session_id = sessions.id) AS workspace, coalesce((
@@ -65,6 +65,10 @@ export const CONTEXT = rawSql(`
       'offeredTools', offered_tools, 'asUser', as_user) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns JOIN sessions ON sessions.id = turns.session_id
+    CROSS JOIN LATERAL (
+      SELECT coalesce(json_agg(entry) FILTER (WHERE type = 'mcp_toolset'), '[]') AS toolsets,
+        coalesce(array_agg(DISTINCT type), '{}') AS types
+      FROM json_array_elements(sessions.tools) AS entry, LATERAL (SELECT entry->>'type' AS type) AS of_entry) AS entries
     CROSS JOIN LATERAL (
       SELECT data FROM events
       WHERE events.session_id = turns.session_id AND turn_number = coalesce(turns.message_number, turns.number) AND position = 1

@@ -1,5 +1,6 @@
 import { OPEN_STATES } from '../db/turn-states.js';
 import { databaseGauges } from '../db/database-metrics.js';
+import { ASKS_SOMEBODY } from '../sessions/required-actions.js';
 
 export const OPEN_TURNS = `
   SELECT state, count(id)::integer AS value
@@ -8,7 +9,7 @@ export const OPEN_TURNS = `
   GROUP BY state`;
 
 /** The turns that wait for a person or a client, once for each question. */
-export const OPEN_QUESTIONS = `SELECT turn_id, asked_at FROM waits WHERE state = 'open'`;
+export const OPEN_QUESTIONS = `SELECT turn_id, asked_at FROM waits w WHERE state = 'open' AND ${ASKS_SOMEBODY}`;
 
 databaseGauges([
   {

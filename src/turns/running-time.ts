@@ -1,5 +1,5 @@
 import type { Db } from '../db/db.js';
-import { waitsForAnswer } from '../sessions/required-actions.js';
+import { isWaiting } from '../sessions/required-actions.js';
 import { readFacts, readFactsOf } from './facts.js';
 import { timing, type TurnTimes } from './timing.js';
 
@@ -18,7 +18,7 @@ export async function loadRunningMs(db: Db, turnId: string): Promise<number> {
 const MAX_OLDEST = 100;
 const OLDEST = `
   ${TIMES} JOIN open_turns ON turn_id = id
-  WHERE state = 'running' AND NOT ${waitsForAnswer('id')} AND NOT EXISTS (
+  WHERE state = 'running' AND NOT ${isWaiting('id')} AND NOT EXISTS (
     SELECT FROM tool_calls c WHERE c.turn_id = turns.id AND c.holds_task AND c.state = 'task')
   ORDER BY started_at LIMIT ${MAX_OLDEST}`;
 

@@ -4,6 +4,7 @@ import { rawSql, runSql, sql } from '../db/sql.js';
 import type { Money, Usage } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
 import type { RequiredAction } from '../events/required-action.js';
+import { ASKS_SOMEBODY } from '../sessions/required-actions.js';
 
 /** A part of a turn with its begin and end. What does not apply to its type is null. */
 export interface TimelineEntry {
@@ -91,9 +92,10 @@ const PARTS = rawSql(`
   FROM turn JOIN tool_calls c ON c.turn_id = turn.id WHERE c.started_at IS NOT NULL
   UNION ALL
   SELECT 'wait', 4, w.step, coalesce(w.index, 0), w.id, c.name, w.asked_at, w.closed_at,
-    CASE WHEN w.state = 'open' THEN 'running' WHEN w.outcome IN ('expired', 'lost') THEN 'failed'
+    CASE WHEN w.state = 'open' THEN 'running' WHEN w.outcome = 'expired' AND NOT ${ASKS_SOMEBODY} THEN 'ok'
+      WHEN w.outcome IN ('expired', 'lost') THEN 'failed'
       WHEN w.outcome IN ('withdrawn', 'cancelled') THEN 'cancelled' ELSE 'ok' END,
-    NULL, NULL, NULL, NULL, NULL, NULL, w.tool_use_id, NULL, w.kind
+    NULL, NULL, NULL, NULL, NULL, NULL, w.tool_use_id, NULL, CASE WHEN ${ASKS_SOMEBODY} THEN w.kind END
   FROM turn JOIN waits w ON w.turn_id = turn.id LEFT JOIN tool_calls c USING (turn_id, step, index)
   WHERE w.asked_at IS NOT NULL`);
 

@@ -78,7 +78,7 @@ export async function advanceStep(
     if (rows.length === 0 && of === 'calls') throw new TurnEndedError(turnId);
     return { closed, outcome: waitOf(rows, timing(turn.row, facts, turn.at).runningMs) };
   });
-  for (const { outcome: answer } of closed) actionsAnswered.inc({ answer });
+  for (const { kind, outcome: answer } of closed) if (kindOf(kind).action !== null) actionsAnswered.inc({ answer });
   return outcome;
 }
 

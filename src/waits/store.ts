@@ -39,7 +39,7 @@ export function planWaits(tx: Tx, turn: Turn, step: number, waits: NewWait[]): v
 /** Begins a wait that is asked for now. */
 export async function openWait(tx: Tx, turn: Turn, step: number, wait: NewWait, seconds: number): Promise<void> {
   insert(tx, turn, step, [wait], seconds);
-  turn.append(...(await requiresAction(tx, turn.id)));
+  if (kindOf(wait.kind).action !== null) turn.append(...(await requiresAction(tx, turn.id)));
 }
 
 function insert(tx: Tx, turn: Turn, step: number, waits: NewWait[], seconds: number | null): void {

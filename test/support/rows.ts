@@ -143,6 +143,7 @@ export const LIMITS = [
   'storage of a project: 20 GiB',
   'stream of the session: 10,000 stored events',
   'session token: 60 to 3,600 s',
+  'wait: 1 to 86,400 s',
   'session tokens: 256 MiB of uploads',
   'session tokens: 20 writes a minute',
   'session tokens: 120 reads a minute',

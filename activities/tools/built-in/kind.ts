@@ -24,9 +24,8 @@ async function runTool(
   tool: BuiltInTool,
   { step, index }: ToolCallRow,
 ): Promise<ToolResult> {
-  const valid = checkOf(tool.inputSchema);
-  if (!valid(call.input))
-    return textResult(`Wrong input: ${ajv.errorsText(valid.errors, { dataVar: 'input' })}.`, true);
+  const misfit = misfitOf(tool, call.input);
+  if (misfit !== null) return misfit;
   try {
     return await tool.run(call, deps);
   } catch (err) {
@@ -40,6 +39,16 @@ async function runTool(
       true,
     );
   }
+}
+
+/** The result of a call whose input the tool does not take; null if it does. */
+export function misfitOf(
+  { inputSchema }: Pick<BuiltInTool, 'inputSchema'>,
+  input: ToolCall['input'],
+): ToolResult | null {
+  const valid = checkOf(inputSchema);
+  if (valid(input)) return null;
+  return textResult(`Wrong input: ${ajv.errorsText(valid.errors, { dataVar: 'input' })}.`, true);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ToolSource } from '../tool-source.js';
 import type { TurnContext } from '../../../src/steps/context.js';
+import type { TurnDeps } from '../../../src/turns/change-turn.js';
 import type { BuiltInTool, ToolDeps } from '../tool.js';
 import { deliverFile } from './deliver-file.js';
 import { listFiles } from './list-files.js';
@@ -7,15 +8,17 @@ import { readFile } from './read-file.js';
 import { readSkillFileTool } from './read-skill-file.js';
 import { builtInTool } from './turn-tool.js';
 import { useSkill } from './use-skill.js';
+import { waitTool } from './wait.js';
 import type { CommandPlaces } from './workspace/kind.js';
 import { workspaceTools } from './workspace/tools.js';
 
-/** The built-in tools of a turn (contract.md §4), in a fixed order: those of skills first, those of a workspace last. */
-export function builtInSource(deps: ToolDeps, places: CommandPlaces): ToolSource {
+/** The built-in tools of a turn (contract.md §4), in a fixed order: those of skills first, then those of a workspace, and `wait`. */
+export function builtInSource(deps: ToolDeps & TurnDeps, places: CommandPlaces): ToolSource {
   return {
     tools: ({ turn }) => [
       ...builtInTools(turn).map((tool) => builtInTool(deps, tool)),
       ...(turn.workspace === null ? [] : workspaceTools(deps, places, turn.workspace.entry)),
+      ...(turn.toolTypes.includes('wait') ? [waitTool(deps)] : []),
     ],
   };
 }

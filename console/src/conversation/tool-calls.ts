@@ -20,6 +20,8 @@ export interface ToolCall {
   result: EventOf<'agent.tool_result' | 'user.custom_tool_result'> | null;
   waitsFor: WaitingCall | McpAuthorizationAction | null;
   questions: Elicitation[];
+  /** The agent waits during the call. */
+  wait: EventOf<'agent.wait'> | null;
   progress: EventOf<'agent.tool_progress'> | null;
   turnEnded: boolean;
 }
@@ -29,7 +31,7 @@ export function toolCallsOf(events: Event[]): Map<string, ToolCall> {
   const turnEnded = events.some(isTerminal);
   for (const event of events) {
     if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use') {
-      const none = { confirmation: null, result: null, waitsFor: null, questions: [], progress: null };
+      const none = { confirmation: null, result: null, waitsFor: null, questions: [], wait: null, progress: null };
       calls.set(event.tool_use_id, { use: event, ...none, turnEnded });
     } else if (event.type === 'agent.requires_action') {
       // It names all that is open: a question that is missing was withdrawn.
@@ -43,6 +45,8 @@ export function toolCallsOf(events: Event[]): Map<string, ToolCall> {
         const left = questions.filter(({ elicitation_id }) => elicitation_id !== event.elicitation_id);
         change(calls, id, { questions: left });
       }
+    } else if (event.type === 'agent.wait') {
+      change(calls, event.tool_use_id, { wait: event });
     } else if (event.type === 'agent.tool_progress') {
       change(calls, event.tool_use_id, { progress: event });
     } else if (event.type === 'user.tool_confirmation') {

@@ -1,5 +1,5 @@
 import { exactText } from '../../../src/platform/exact-json.js';
-import { formatDuration } from '../parts/format.js';
+import { formatDateTime, formatDuration } from '../parts/format.js';
 import { Icon } from '../parts/icon.js';
 import { formatToolName } from '../parts/tool-name.js';
 import { WorkspaceResult } from '../workspace/workspace-result.js';
@@ -12,7 +12,7 @@ import { commandOf, workspaceOf, type ToolCall } from './tool-calls.js';
 
 export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
   const { select } = useInspect();
-  const { use, result, confirmation, waitsFor, questions, progress } = call;
+  const { use, result, confirmation, waitsFor, questions, wait, progress } = call;
   const state = stateOf(call);
   const workspace = workspaceOf(call);
   const exitCode = workspace?.exit_code ?? null;
@@ -23,6 +23,7 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
           <Icon name={use.type === 'agent.custom_tool_use' ? 'code' : 'tool'} size={14} />
           <span class="tool-name">{formatToolName(use.name)}</span>
           <span class="tool-state">{state}</span>
+          {wait !== null && state === 'waiting' && <span class="hint">until {formatDateTime(wait.until)}</span>}
           {progress !== null && result === null && <span class="hint">{progress.message ?? progress.status}</span>}
           {result !== null && (
             <span class="hint" title="From the request for it to its stored result. The timeline shows the call alone">
@@ -42,7 +43,11 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
         )}
         {confirmation !== null && (
           <p class="hint">
-            {confirmation.result === 'allow' ? 'Allowed by a person' : 'Denied by a person'}
+            {wait !== null
+              ? 'Ended early by a person'
+              : confirmation.result === 'allow'
+                ? 'Allowed by a person'
+                : 'Denied by a person'}
             {confirmation.deny_message !== null && `: ${confirmation.deny_message}`}
           </p>
         )}
@@ -79,15 +84,16 @@ function ToolInput({ use }: { use: ToolCall['use'] }) {
   );
 }
 
-function stateOf({ result, confirmation, waitsFor, questions, turnEnded }: ToolCall): string {
+function stateOf({ result, confirmation, waitsFor, questions, wait, turnEnded }: ToolCall): string {
   if (waitsFor !== null || questions.length > 0) return 'waiting for you';
-  if (confirmation?.result === 'deny') return 'denied';
+  if (confirmation?.result === 'deny' && wait === null) return 'denied';
   if (result !== null) return result.is_error ? 'error' : 'done';
-  return turnEnded ? 'no result' : 'running';
+  if (turnEnded) return 'no result';
+  return wait === null ? 'running' : 'waiting';
 }
 
 /** From the call, or from its permission, to its result. */
-function durationOf({ use, result, confirmation }: ToolCall): number {
-  const from = confirmation ?? use;
+function durationOf({ use, result, confirmation, wait }: ToolCall): number {
+  const from = (wait === null && confirmation) || use;
   return Date.parse(result!.created_at) - Date.parse(from.created_at);
 }

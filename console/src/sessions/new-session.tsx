@@ -5,7 +5,7 @@ import { useAction } from '../client/use-action.js';
 import { useLoad } from '../client/use-load.js';
 import { ActionForm } from '../parts/action-form.js';
 import { ErrorNote } from '../parts/error-note.js';
-import { TextAreaField, TextField } from '../parts/fields.js';
+import { Checkbox, TextAreaField, TextField } from '../parts/fields.js';
 import { USER_PATTERN, USER_TITLE } from '../connections/user-field.js';
 import { PageHead } from '../parts/page-head.js';
 import { literal, RequestCode } from '../parts/request-code.js';
@@ -60,6 +60,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
   const [servers, setServers] = useState<string[]>(model?.mcp_servers ?? (server === null ? [] : [server]));
   const [asking, setAsking] = useState<AskingByServer>(() => askingOf(model?.tools ?? []));
   const [workspace, setWorkspace] = useState(() => workspaceOf(model?.tools ?? []));
+  const [mayWait, setMayWait] = useState(() => model?.tools.some(({ type }) => type === 'wait') ?? false);
   const [customTools, setCustomTools] = useState(() => customToolsOf(model?.tools ?? []));
   const [user, setUser] = useState(model?.user ?? '');
   const [budget, setBudget] = useState<BudgetForm>(() => emptyBudget(model?.budget ?? null));
@@ -71,7 +72,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
     instruction: instruction || null,
     mcp_servers: servers,
     metadata: metadataOf(title, pairs),
-    tools: sessionTools(servers, asking, workspace, parseCustomTools(customTools)),
+    tools: sessionTools(servers, asking, workspace, mayWait, parseCustomTools(customTools)),
     ...(fallbacks.length > 0 && { fallback_model_ids: fallbacks }),
     ...(user !== '' && { user }),
     ...(budget.amount !== '' && { budget: budgetOf(budget) }),
@@ -97,6 +98,12 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
         />
         <McpServersField selected={servers} asking={asking} onSelect={setServers} onAsking={setAsking} />
         <WorkspaceField workspace={workspace} onChange={setWorkspace} />
+        <Checkbox
+          label="May wait"
+          hint="the agent may wait for up to a day within a turn, and go on by itself"
+          checked={mayWait}
+          onChange={setMayWait}
+        />
         <TextField
           label="User"
           hint="For whom the agent acts: servers that are called as the user get this person’s credential"

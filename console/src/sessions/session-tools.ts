@@ -26,6 +26,7 @@ export function sessionTools(
   serverIds: string[],
   asking: AskingByServer,
   workspace: WorkspaceToolset | null,
+  mayWait: boolean,
   custom: SessionTool[],
 ): SessionTool[] {
   const toolsets = serverIds.flatMap((id): SessionTool[] => {
@@ -42,7 +43,12 @@ export function sessionTools(
       },
     ];
   });
-  return [...toolsets, ...(workspace === null ? [] : [workspace]), ...custom];
+  return [
+    ...toolsets,
+    ...(workspace === null ? [] : [workspace]),
+    ...(mayWait ? [{ type: 'wait' as const }] : []),
+    ...custom,
+  ];
 }
 
 /** Reads one tool or an array of tools; the service checks them. @throws SyntaxError */
@@ -70,7 +76,9 @@ export function workspaceOf(tools: readonly SessionTool[]): WorkspaceToolset | n
 }
 
 /** True if the tools of a server or of a workspace ask unless `configs` says another. */
-export function asksAlways({ default_config: all }: Exclude<SessionTool, { type: 'custom' }>): boolean {
+export function asksAlways({
+  default_config: all,
+}: Extract<SessionTool, { type: 'mcp_toolset' | 'workspace' }>): boolean {
   return all?.permission_policy.type === 'always_ask';
 }
 

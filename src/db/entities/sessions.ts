@@ -32,7 +32,12 @@ export interface WorkspaceToolset {
   configs?: { name: string; permission_policy: PermissionPolicy }[];
 }
 
-export type SessionTool = McpToolset | WorkspaceToolset | CustomTool;
+/** The agent may wait until a time (contract.md §23). */
+export interface WaitTool {
+  type: 'wait';
+}
+
+export type SessionTool = McpToolset | WorkspaceToolset | WaitTool | CustomTool;
 
 /** The fields of a budget, as the client gave them. */
 interface Budget {

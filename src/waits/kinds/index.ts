@@ -3,10 +3,11 @@ import { budget } from './budget.js';
 import { clientTool } from './client-tool.js';
 import { login } from './login.js';
 import { question } from './question.js';
+import { time } from './time.js';
 import type { AnyWaitKind, WaitType } from './wait-kind.js';
 
 /** Everything that a turn can wait for. */
-export const WAIT_KINDS: readonly AnyWaitKind[] = [approval, clientTool, question, login, budget] as const;
+export const WAIT_KINDS: readonly AnyWaitKind[] = [approval, clientTool, question, login, budget, time] as const;
 
 const byType = new Map(WAIT_KINDS.map((kind) => [kind.type, kind]));
 

@@ -15,7 +15,8 @@ export type Outcome =
   | 'expired'
   | 'cancelled';
 
-export type WaitType = RequiredAction['type'];
+/** Those that ask somebody have the type of their required action. */
+export type WaitType = RequiredAction['type'] | 'time';
 
 export type AnswerType = 'user.tool_confirmation' | 'user.custom_tool_result' | 'user.elicitation_result';
 
@@ -46,8 +47,8 @@ export interface AnyWaitKind extends KindOfWait {
 
 interface KindOfWait {
   readonly type: WaitType;
-  /** SQL for the action as JSON, as sessions and `agent.requires_action` show it. */
-  readonly action: string;
+  /** SQL for the action as JSON, as sessions and `agent.requires_action` show it. Null: nobody is asked, the wait ends by itself. */
+  readonly action: string | null;
   /** SQL that is true once something other than an answer has ended the wait, planned or open, and how. */
   readonly settled?: { readonly when: string; readonly outcome: Outcome };
   /** Whether a wait that was not answered in time is closed, or ends the turn with a stop reason. */

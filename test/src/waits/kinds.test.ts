@@ -6,6 +6,7 @@ import { clientTool } from '../../../src/waits/kinds/client-tool.js';
 import { kindOf, WAIT_KINDS } from '../../../src/waits/kinds/index.js';
 import { login } from '../../../src/waits/kinds/login.js';
 import { question, type AskedQuestion } from '../../../src/waits/kinds/question.js';
+import { time } from '../../../src/waits/kinds/time.js';
 import { requiredAction } from '../../../src/events/required-action.js';
 import { STOP_REASONS } from '../../../src/events/fields.js';
 import { stopReasonOnExpiry } from '../../../src/waits/advance.js';
@@ -41,15 +42,16 @@ function placeOf(work: () => string): string {
 }
 
 describe('the kinds of waits', () => {
-  it('the kinds of waits are those whose actions the schema describes, each with SQL for its own', () => {
+  it('the kinds of waits that ask somebody are those whose actions the schema describes, each with SQL for its own', () => {
     const described = new Set(
       requiredAction.oneOf.map((one) => {
         const { type } = ('oneOf' in one ? one.oneOf[0] : one).properties;
         return type.const;
       }),
     );
-    expect(WAIT_KINDS.map(({ type }) => type)).to.have.members([...described]);
-    for (const kind of WAIT_KINDS) {
+    const asking = WAIT_KINDS.filter(({ action }) => action !== null);
+    expect(asking.map(({ type }) => type)).to.have.members([...described]);
+    for (const kind of asking) {
       expect(kind.action, kind.type).to.match(/'expires_at', to_char\(w\.expires_at/);
       expect(kindOf(kind.type)).to.equal(kind);
     }
@@ -104,6 +106,16 @@ describe('the kinds of waits', () => {
       .to.include('did not authorize')
       .and.include('No.');
     expect(login.resultOf('expired', null)!.text).to.include('not authorized in time');
+  });
+
+  it('a call that waits until a time asks nobody, and runs however its wait has ended', () => {
+    const { 'user.tool_confirmation': outcomeOf } = time.answers;
+    expect(time.action).to.equal(null);
+    expect(outcomeOf({}, confirm('allow'), '')).to.equal('allowed');
+    expect(outcomeOf({}, confirm('deny'), '')).to.equal('denied');
+    for (const outcome of ['allowed', 'denied', 'expired'] as const)
+      expect(time.resultOf(outcome, null)).to.equal(null);
+    expect(stopReasonOnExpiry(['time'])).to.equal(null);
   });
 
   it('a call without a wait that has ended has no result yet', () => {

@@ -1,0 +1,12 @@
+import type { WaitKind } from './wait-kind.js';
+
+/** The agent waits until a time (contract.md §23). The call then runs, and its result says why the wait has ended. */
+export const time: WaitKind<object, 'user.tool_confirmation'> = {
+  type: 'time',
+  // Nobody is asked, but a person may end it early.
+  action: null,
+  answers: { 'user.tool_confirmation': (_, { result }) => (result === 'allow' ? 'allowed' : 'denied') },
+  resultOf: () => null,
+  onExpiry: 'close',
+  takenBy: 'workflow',
+};
