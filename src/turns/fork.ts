@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tx } from '../db/db.js';
 import type { SessionTool } from '../db/entities/sessions.js';
 import { ROWS_OF_TURN, type CopiedRows } from '../db/rows-of-turn.js';
@@ -23,8 +22,6 @@ export const MAX_FORKED_BYTES = 128 * MIB;
  * All of a fork are one transaction.
  */
 const PORTION = { rows: 1000, bytes: 4 * MIB };
-/** Between two portions, well below what a transaction may be idle. */
-const MAX_PAUSE_MS = 1000;
 
 /** Which turns are copied: those before a turn, those up to an ended one, or, without either, all that ended. */
 export interface ForkPoint {
@@ -184,7 +181,7 @@ async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]):
       { id, continues: (continued !== null && newIdOf.get(continued)) || null },
     ]),
   );
-  for await (const some of pacedPortionsOf(turns.map((turn) => ({ ...turn, rows: 1, bytes: 0 })))) {
+  for (const some of portionsOf(turns.map((turn) => ({ ...turn, rows: 1, bytes: 0 })))) {
     const ids = some.map(({ number }) => newIds.get(number)!);
     await runSql(
       tx,
@@ -233,7 +230,7 @@ async function copyRows(
      FROM turns t JOIN ${table} r ON r.turn_id = t.id WHERE t.session_id = $1 AND t.number <= $2 AND ${only} GROUP BY 1, 2 ORDER BY 1, 2`,
     [from, turns.at(-1)!.number],
   );
-  for await (const portion of pacedPortionsOf(places)) {
+  for (const portion of portionsOf(places)) {
     const [first, last] = [portion[0]!, portion.at(-1)!];
     const some = turns.filter(({ number }) => number >= first.number && number <= last.number);
     await tx.query(
@@ -261,7 +258,7 @@ async function copyEvents(
     sql`SELECT turn_number AS number, position AS place, 1 AS rows, page_bytes AS bytes FROM events
         WHERE session_id = ${from} AND turn_number <= ${lastNumber} ORDER BY turn_number, position`,
   );
-  for await (const some of pacedPortionsOf(events)) {
+  for (const some of portionsOf(events)) {
     const turns = some.map(({ number }) => newIds.get(number)!);
     await runSql(
       tx,
@@ -274,22 +271,6 @@ async function copyEvents(
               ${some.map(({ place }) => place)}::integer[]) AS copied (id, turn_id, continued, turn_number, position)
             JOIN events e ON e.session_id = ${from} AND e.turn_number = copied.turn_number AND e.position = copied.position`,
     );
-  }
-}
-
-/**
- * The portions of a list, each after a pause as long as the work on the one before: forks that follow each other take half of the time of
- * a core of Postgres at most, and leave the rest to the statements of others.
- */
-export async function* pacedPortionsOf<Item extends { rows: number; bytes: number }>(
-  items: readonly Item[],
-): AsyncGenerator<Item[]> {
-  let tookMs = 0;
-  for (const portion of portionsOf(items)) {
-    if (tookMs > 0) await sleep(Math.min(tookMs, MAX_PAUSE_MS));
-    const began = performance.now();
-    yield portion;
-    tookMs = performance.now() - began;
   }
 }
 

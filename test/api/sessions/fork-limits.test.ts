@@ -1,10 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { LongWrites } from '../../../api/http/core/long-writes.js';
 import type { ServiceError } from '../../../src/platform/errors.js';
-import { pacedPortionsOf } from '../../../src/turns/fork.js';
 import { insertEndedTurns } from '../../support/factories.js';
 import { eventually } from '../../support/eventually.js';
 import { holdStatement } from '../../support/held-statement.js';
@@ -84,23 +82,6 @@ describe('the limits of forks', () => {
     expect(await waiting).to.equal('too_many_requests');
     ends.emit('end');
     await running;
-  });
-
-  it('a fork leaves half of the time to others, between its portions', async () => {
-    const took: number[] = [];
-    const pauses: number[] = [];
-    let ended = performance.now();
-    for await (const portion of pacedPortionsOf(Array.from({ length: 2500 }, () => ({ rows: 1, bytes: 0 })))) {
-      const began = performance.now();
-      pauses.push(began - ended);
-      expect(portion.length).to.be.at.most(1000);
-      await sleep(20);
-      ended = performance.now();
-      took.push(ended - began);
-    }
-    expect(took).to.have.length(3);
-    // A timer may end a millisecond early.
-    for (const n of [1, 2]) expect(pauses[n]).to.be.at.least(took[n - 1]! - 2);
   });
 
   it('a fork copies its rows in portions, so that no statement of it takes long', async () => {
