@@ -31,8 +31,8 @@ export class TurnRun {
   /** The end of the turn's time, in ms since 1970. */
   #deadline = 0;
   #tools: string[] = [];
-  /** True if calls of the step wait until the session's user has authorized their servers. */
-  #waitsForUser = false;
+  /** True if calls of the step have begun a wait of their own. */
+  #hasWaiting = false;
   /** Calls that run in activities, without those whose tasks are waited for. */
   readonly #running = new Set<number>();
   readonly #calls = new CallRunner();
@@ -70,13 +70,13 @@ export class TurnRun {
     if (outcome.kind !== 'tools') return;
     const { tools, waiting } = outcome;
     const free = [...tools.keys()].filter((index) => !waiting.includes(index));
-    if (free.length > 0) this.#waitsForUser = (await this.#call(outcome, free)).length > 0;
+    if (free.length > 0) this.#hasWaiting = (await this.#call(outcome, free)).length > 0;
   }
 
   /** Waits until the other calls of the step need nothing any more and have run. Returns the end of the turn if a wait has ended it. */
   async waitForOthers(outcome: StepOutcome): Promise<Ended | null> {
-    if (outcome.kind !== 'tools' || (outcome.waiting.length === 0 && !this.#waitsForUser)) return null;
-    this.#waitsForUser = false;
+    if (outcome.kind !== 'tools' || (outcome.waiting.length === 0 && !this.#hasWaiting)) return null;
+    this.#hasWaiting = false;
     const { tools } = outcome;
     const ended = await this.#waitFor({
       of: 'calls',
@@ -147,11 +147,11 @@ export class TurnRun {
     this.#details.show(state);
   }
 
-  /** Runs calls. Returns those that wait until the session's user has authorized their servers. */
+  /** Runs calls. Returns those that have begun a wait of their own. */
   async #call(outcome: Extract<StepOutcome, { kind: 'tools' }>, indices: number[]): Promise<number[]> {
     const { tools, mayAsk = false, serial = [] } = outcome;
     const isSerial = (index: number): boolean => serial.includes(index);
-    const unauthorized: number[] = [];
+    const waiting: number[] = [];
     this.#tools = tools;
     this.#details.show(`${this.#progress}: ${formatToolNames(tools, indices)}`);
     const waits: Promise<void>[] = [];
@@ -161,7 +161,7 @@ export class TurnRun {
       const call = this.#activity(`tool ${tools[index]}`, mayAsk).callTool(place);
       const outcome = await call.finally(() => this.#running.delete(index));
       if (outcome?.kind === 'done') this.#setRemaining(outcome.remainingMs);
-      if (outcome?.kind === 'authorization') unauthorized.push(index);
+      if (outcome?.kind === 'waits') waiting.push(index);
       if (outcome?.kind !== 'polled') return this.#waitsFor.endQuestions(index);
       const wait = this.#waitForTask(tools, index, outcome.group);
       wait.catch(() => undefined); // It is awaited when all calls have begun.
@@ -169,7 +169,7 @@ export class TurnRun {
     };
     const inSeries = await this.#calls.begin(indices, isSerial, callOne);
     await Promise.all([...inSeries, ...waits]);
-    return unauthorized;
+    return waiting;
   }
 
   /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */

@@ -16,10 +16,9 @@ export interface CallRun {
 
 /**
  * How a call goes on that has no result yet. `polled`: its work goes on without an activity, and is asked for together with that of the
- * other calls of its group. `authorization`: the call waits without an activity, and is made again when its row in `waits`
- * is closed: for a login of the session's user, or for a time. Histories of workflows have this word.
+ * other calls of its group. `waits`: the call waits without an activity, and is made again when its row in the table `waits` is closed.
  */
-export type Suspended = { kind: 'polled'; group: string } | { kind: 'authorization' };
+export type Suspended = { kind: 'polled'; group: string } | { kind: 'waits' };
 
 /** Runs a statement again while Postgres or the storage is away. */
 export type Retry = <T>(work: () => Promise<T>) => Promise<T>;

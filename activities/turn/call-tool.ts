@@ -46,7 +46,7 @@ export function callTool(deps: ActivityDeps, toolPlaces: FairQueue): TurnActivit
       // The tools of a turn do not change: that of a call which has become a task is still there.
       if (call.state === 'task') return kind.suspended!();
       if (turn.state !== 'running') throw new TurnEndedError(turnId, turn.state);
-      if (call.wait?.outcome === null) return { kind: 'authorization' };
+      if (call.wait?.outcome === null) return { kind: 'waits' };
       const unrun = call.wait && unrunResult(call.wait);
       if (unrun !== null) return storeUnrunCall(deps, call, unrun).then(() => undefined);
       const run: Run = { turn, call, kind, attempt, signal, beatSlowly: attempt.beatSlowly };

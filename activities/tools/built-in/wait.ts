@@ -43,7 +43,7 @@ function waitKind(deps: TurnDeps): ToolKind {
     prepare({ call }) {
       if (call.wait !== null || misfitOf(definition, call.input) !== null) return Promise.resolve(null);
       return Promise.resolve({
-        suspended: { kind: 'authorization' },
+        suspended: { kind: 'waits' },
         outcome: 'wait',
         store: (retry) => retry(() => waitForTime(deps, call, call.input.seconds as number)),
       });

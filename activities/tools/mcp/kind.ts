@@ -59,7 +59,7 @@ export function mcpKind(deps: McpKindDeps, tool: McpServerTool): ToolKind {
 /** @param state `started`: the server refused the credential, so it has not run the call */
 function waitForUser(deps: TurnDeps, call: ToolCallRow, state: 'pending' | 'started', serverId: string): Suspension {
   return {
-    suspended: { kind: 'authorization' },
+    suspended: { kind: 'waits' },
     outcome: 'authorization',
     store: (retry) => retry(() => planAuthorization(deps, { ...call, state }, serverId)),
   };
