@@ -40,7 +40,7 @@ describe('tools of a session', () => {
     for (const tool of [{ type: 'builtin' }, { type: 7 }]) {
       const { error } = (await create([tool])).body;
       expect(error.details.errors).to.deep.equal([
-        { path: '/tools/0/type', message: 'must be mcp_toolset, workspace or custom' },
+        { path: '/tools/0/type', message: 'must be mcp_toolset, workspace, wait or custom' },
       ]);
     }
     const { error } = (await create([{}])).body;
@@ -142,7 +142,7 @@ describe('tools of a session', () => {
       const many = (count: number): object[] => Array.from({ length: count }, (_, n) => custom({ name: `tool_${n}` }));
       expect(await outcomeOf(many(64))).to.equal('ok');
       expect(await outcomeOf(many(65))).to.equal('validation_error /tools/64');
-      expect(await outcomeOf(many(76))).to.equal('validation_error /tools');
+      expect(await outcomeOf(many(77))).to.equal('validation_error /tools');
       reachedLimit('custom tools: 64');
     });
 
