@@ -131,9 +131,10 @@ export function useDatabase(): TestDatabase {
   return use(createTestDatabase, (database) => database.drop());
 }
 
-export function usePool(database: TestDatabase, connections: number): Database {
+/** `name`: as Postgres shows its connections. */
+export function usePool(database: TestDatabase, connections: number, name = 'test'): Database {
   return use(
-    () => openDataSource(database.url, connections, 'test'),
+    () => openDataSource(database.url, connections, name),
     (db) => db.destroy(),
   );
 }

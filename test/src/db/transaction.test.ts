@@ -7,18 +7,23 @@ const INSERT = 'INSERT INTO notes (name) VALUES ($1)';
 
 describe('a transaction', () => {
   const database = useDatabase();
-  const db = usePool(database, 3);
+  const db = usePool(database, 3, 'transactions');
   const single = usePool(database, 1);
   before(() => db.query('CREATE TABLE notes (name text PRIMARY KEY, n integer NOT NULL DEFAULT 0 CHECK (n < 5))'));
   beforeEach(() => db.query('DELETE FROM notes'));
 
+  /** What this pool sends: a service that other files of this process use sends statements of its own. */
+  const watchOwn = (onSent: (sent: Sent) => void): (() => void) =>
+    watchStatements((one, pool) => {
+      if (pool === 'transactions') onSent(one);
+    });
   const names = async (): Promise<string[]> =>
     (await db.query<{ name: string }[]>('SELECT name FROM notes ORDER BY name')).map(({ name }) => name);
   const thrownBy = async (work: Promise<unknown>): Promise<unknown> => work.then(() => null).catch((error) => error);
 
   it('a transaction takes two round trips for a read, and writes whose answers nothing depends on', async () => {
     const sent: Sent[] = [];
-    const stop = watchStatements((one) => sent.push(one));
+    const stop = watchOwn((one) => sent.push(one));
     try {
       await transaction(db, async (tx) => {
         await tx.query('SELECT 1');
@@ -83,7 +88,7 @@ describe('a transaction', () => {
 
   it('a transaction sends its last writes right before its end, and the end of a part, with an error of their own', async () => {
     const sent: string[] = [];
-    const stop = watchStatements(({ text }) => sent.push(text));
+    const stop = watchOwn(({ text }) => sent.push(text));
     const refusal = (error: unknown): unknown => new Error(`full: ${sqlState(error)}`);
     try {
       const full = transaction(db, async (tx) => {
