@@ -91,16 +91,19 @@ export async function startWorker(
   const network = createMcpNetwork(config.mcpAllowedHosts);
   const memory = new MemoryShare(config.mediaBudgetBytes, Math.ceil(config.mediaBudgetBytes / 2));
   const mcp = new McpConnections(network, config, new OauthAccess({ db, mcpNetwork: network, config, log }), memory);
-  const cancels = new Listener(
+  const { provider } = sandboxes;
+  const onSignal: Record<string, (payload: string) => void> = {
+    [CANCEL_CHANNEL]: (payload) => abortableActivities.cancel(payload),
+    [ANSWER_CHANNEL]: (payload) => answers.notify(payload),
+    [CREDENTIAL_CHANNEL]: (payload) => droppedOf(payload).forEach((one) => void mcp.closeOf(one)),
+    ...(provider !== null && {
+      [DELETED_SESSIONS_CHANNEL]: (payload: string) => sessionsOf(payload).forEach((id) => void provider.dispose(id)),
+    }),
+  };
+  const signals = new Listener(
     config.databaseListenUrl,
     {
-      onPayload: (payload, channel) => {
-        if (channel === CANCEL_CHANNEL) abortableActivities.cancel(payload);
-        else if (channel === DELETED_SESSIONS_CHANNEL)
-          for (const id of sessionsOf(payload)) void sandboxes.provider?.dispose(id);
-        else if (channel === CREDENTIAL_CHANNEL) for (const one of droppedOf(payload)) void mcp.closeOf(one);
-        else answers.notify(payload);
-      },
+      onPayload: (payload, channel) => onSignal[channel]!(payload),
       onConnect: () => {
         void answers.check();
         void abortableActivities
@@ -110,22 +113,19 @@ export async function startWorker(
     },
     log,
   );
-  void cancels.add(CANCEL_CHANNEL);
-  void cancels.add(ANSWER_CHANNEL);
-  void cancels.add(CREDENTIAL_CHANNEL);
-  if (sandboxes.provider !== null) void cancels.add(DELETED_SESSIONS_CHANNEL);
-  const reconciler = openTurnEngine(config, {
+  for (const channel of Object.keys(onSignal)) void signals.add(channel);
+  const engine = openTurnEngine(config, {
     ...{ db, backgroundPool, notifier, models: catalogue, log, connection },
     eager: false,
   });
-  ({ health } = reconciler);
+  ({ health } = engine);
   void warnOfForeignStorage(db, storage, log);
   const models = await ModelClients.open(catalogue, process.env, createSend(storage, memory));
   const forCommands = { sandbox: sandboxes.provider, manifests: new ManifestCache() };
   const forCalls = { schemaChecks, mcp, memory, slots, waitingCalls, ...forCommands };
   const forTurns = { deltas, models, conversations, abortableActivities, ...forCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
-  const working = await startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, reconciler });
+  const working = await startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, engine });
   log.info({ task_queue: config.taskQueue }, 'worker started');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
 
@@ -133,7 +133,7 @@ export async function startWorker(
     await working.close();
     answers.close();
     sandboxes.close();
-    await Promise.all([reconciler.close(), cancels.close()]);
+    await Promise.all([engine.close(), signals.close()]);
     await Promise.all([mcp.closeAll(), schemaChecks.close(), notifier.flush(), status?.close()]);
     await connection.close();
     stopObserving();

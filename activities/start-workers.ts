@@ -26,7 +26,7 @@ interface ProcessParts {
   network: GuardedNetwork;
   connection: NativeConnection;
   tracing: TemporalTracing | null;
-  reconciler: Pick<TurnEngine, 'workflows' | 'searchable'>;
+  engine: Pick<TurnEngine, 'workflows' | 'searchable'>;
 }
 
 /** The workers of this process. They share a lease, and its id is their identity in Temporal. */
@@ -48,7 +48,7 @@ export async function startWorkers({
   network,
   connection,
   tracing,
-  reconciler: { workflows, searchable },
+  engine: { workflows, searchable },
 }: ProcessParts): Promise<RunningWorkers> {
   const { config, db, log, storage, notifier } = parts;
   const { databaseListenUrl: databaseUrl, taskQueue } = config;

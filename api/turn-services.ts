@@ -34,7 +34,7 @@ export function openTurnServices(
 ): { parts: TurnServices; close(): Promise<void> } {
   const connection = shared?.connection ?? connectLazily();
   const notifier = new Notifier(db, log);
-  const reconciler = openTurnEngine(config, {
+  const engine = openTurnEngine(config, {
     db,
     backgroundPool,
     notifier,
@@ -52,16 +52,16 @@ export function openTurnServices(
   return {
     parts: {
       notifier,
-      workflows: reconciler.workflows,
-      schedules: reconciler.schedules,
+      workflows: engine.workflows,
+      schedules: engine.schedules,
       feed,
       streams,
-      health: reconciler.health,
+      health: engine.health,
     },
     async close() {
       streams.close();
       await tokenStreams.close();
-      await reconciler.close();
+      await engine.close();
       await notifier.flush();
       await feed.close();
       if (shared === undefined) await connection.close();
