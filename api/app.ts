@@ -62,7 +62,7 @@ function mount(router: Router, route: Route, deps: ApiDeps): void {
   router.register(path.replaceAll('{', ':').replaceAll('}', ''), [method], serve(route, deps));
 }
 
-/** Under /v1 the key is checked first, also for unknown paths (contract.md §1). */
+/** Under /v1 the key is checked first, also for unknown paths (decisions.md "HTTP"). */
 function underV1(middleware: Middleware): Middleware {
   return async (ctx, next) => {
     await (/^\/v1(\/|$)/.test(ctx.path) ? middleware(ctx, next) : next());
@@ -91,7 +91,7 @@ function crossOrigin(origins: string[]): Middleware {
   });
 }
 
-/** Gives the request an id, or keeps the client's (contract.md §1). */
+/** Gives the request an id, or keeps the client's (decisions.md "HTTP"). */
 function requestId(): Middleware {
   return async (ctx, next) => {
     const sent = ctx.get('X-Request-Id');

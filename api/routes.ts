@@ -81,7 +81,7 @@ const UNLIMITED = false;
 
 /**
  * Every operation, in the order of the documentation. If the permission is null, no key is required (outside of /v1). The last
- * column is the scope with which a session token may do this in its own session (docs/contract.md §16); null: none may.
+ * column is the scope with which a session token may do this in its own session (docs/decisions.md "Session tokens"); null: none may.
  */
 // oxfmt-ignore
 export const routes: Route[] = [

@@ -28,7 +28,7 @@ const COMMANDS: Record<string, (args: string[]) => DatabaseCommand> = {
 };
 
 /**
- * `npm run keys` (docs/contract.md §5, §13): issues, lists and revokes keys of the database at `databaseUrl`.
+ * `npm run keys` (docs/decisions.md "Running it", "Results"): issues, lists and revokes keys of the database at `databaseUrl`.
  * @returns the exit code: 1 for a key or project that does not exist
  * @throws UsageError before it connects to the database
  */

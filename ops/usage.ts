@@ -11,7 +11,7 @@ const USAGE = `Usage:
                                   (the same for all metadata of the turns of a session)`;
 
 /**
- * `npm run usage -- forget` (docs/contract.md §10): forgets metadata in usage at once, and prints of how many turns.
+ * `npm run usage -- forget` (docs/decisions.md "Money and models"): forgets metadata in usage at once, and prints of how many turns.
  * @returns the exit code: 1 for a project that does not exist
  * @throws UsageError before it connects to the database
  */

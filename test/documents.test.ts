@@ -51,9 +51,9 @@ describe('the tables in the documents are those of the code', () => {
     for (const type of STORED_EVENT_TYPES) expect(text).to.contain(`\`${type}\``);
   });
 
-  it('docs/errors.md and docs/contract.md have every kind of request that takes an Idempotency-Key', async () => {
+  it('docs/errors.md and docs/decisions.md have every kind of request that takes an Idempotency-Key', async () => {
     const [, errors] = /\*\*Idempotency-Key\.\*\*(.*?)\n\n/s.exec(await page('docs/errors.md'))!;
-    const [, contract] = /^\| `Idempotency-Key` \(([^)]+)/m.exec(await page('docs/contract.md'))!;
+    const [, contract] = /^\| `Idempotency-Key` \(([^)]+)/m.exec(await page('docs/decisions.md'))!;
     const takers = routes.filter(([, , , , { idempotent }]) => idempotent).map(([, path]) => path.split('/'));
     for (const [, , area, id, last] of takers) {
       const name = area === 'sessions' && id !== undefined ? last! : area!;

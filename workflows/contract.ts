@@ -19,7 +19,7 @@ export interface TurnInput {
   step?: number;
 }
 
-/** Signal: answers of a turn were stored (contract.md §6). It has no payload: the answers are in the tables. */
+/** Signal: answers of a turn were stored (decisions.md "Person in the loop"). It has no payload: the answers are in the tables. */
 export const ANSWERED_SIGNAL = 'answered';
 
 /** Signal: a call begins or ceases to wait for answers to its server's questions. It changes `WaitsFor` and the details alone. */

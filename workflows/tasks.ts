@@ -11,7 +11,7 @@ const POLL_OPTIONS = {
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: { initialInterval: '1 s', backoffCoefficient: 1 },
 } as const;
-/** contract.md §11: how long `tasks/cancel` is tried. */
+/** decisions.md "Tasks and elicitation": how long `tasks/cancel` is tried. */
 const CANCEL_TIMEOUT = '30 s';
 
 const { cancelTasks } = proxyActivities<TurnActivities>({

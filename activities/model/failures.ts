@@ -9,7 +9,7 @@ import type { PendingRequest } from '../../src/models/request.js';
 import { refusedMedia } from './media-refusal.js';
 import { refusalReason, refusalType, saysTooLong, statusInside } from './refusal.js';
 
-/** The model sent nothing, or nothing but signs of life, for too long (contract.md §3). */
+/** The model sent nothing, or nothing but signs of life, for too long (decisions.md "Turns and events"). */
 export class ModelIdleTimeoutError extends Error {
   constructor(seconds: number, what = 'nothing') {
     super(`The model sent ${what} for ${seconds} s.`);

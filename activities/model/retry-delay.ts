@@ -10,7 +10,7 @@ const END_LEAD_MS = 100;
 const MIN_LEFT_MS = 300;
 
 /**
- * Milliseconds until a failed call is tried again; null if it is not (docs/contract.md §13 "A model that is away"). The
+ * Milliseconds until a failed call is tried again; null if it is not (docs/decisions.md "Results", "A model that is away"). The
  * pauses grow; the last attempt falls at the end of the time.
  */
 export function retryDelay(

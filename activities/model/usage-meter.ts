@@ -21,7 +21,7 @@ export interface Measured {
 }
 
 /**
- * The usage of a call (contract.md §10). An input that the server did not report takes our count, from the first byte of the
+ * The usage of a call (decisions.md "Money and models"). An input that the server did not report takes our count, from the first byte of the
  * answer on: a call that brought nothing costs nothing. An output that it did not report at the end takes an estimate from
  * the bytes, as the input is counted.
  */

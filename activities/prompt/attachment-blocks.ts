@@ -17,7 +17,7 @@ const MAX_BYTES = 16 * MIB;
 
 /**
  * Returns blocks for the images and PDFs attached to a message, by reference. An attachment that is deleted, over the
- * limits or refused by the model's API becomes a line of text (contract.md §3 "An attachment that …"). Other files
+ * limits or refused by the model's API becomes a line of text (decisions.md "Turns and events", "An attachment that …"). Other files
  * have no block: the message names them.
  * @throws ServiceError `storage_error` while the storage is unreachable
  */

@@ -1,6 +1,6 @@
 import { textResult, type ToolResult } from './tool.js';
 
-/** The result of a call that may have taken effect before a crash (contract.md §3 "Tool calls"). */
+/** The result of a call that may have taken effect before a crash (decisions.md "Turns and events", "Tool calls"). */
 export function outcomeUnknown(name: string): ToolResult {
   return textResult(
     `The outcome of this call of ${name} is unknown: it was sent, and its answer was lost. ` +
@@ -9,7 +9,7 @@ export function outcomeUnknown(name: string): ToolResult {
   );
 }
 
-/** The result of a call that waited for a person's answer when a deploy ended its worker (contract.md §23). */
+/** The result of a call that waited for a person's answer when a deploy ended its worker (decisions.md "An agent that waits"). */
 export function restarted(name: string): ToolResult {
   return textResult(
     `A restart of the service ended this call of ${name} while it waited for a person’s answer. The question is closed. ` +

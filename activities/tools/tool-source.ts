@@ -35,7 +35,7 @@ export interface TurnTool {
   definition: ToolDefinition;
   /** When the model gets the definition: always, once it has found the tool, or always and after those of all other tools. */
   shown: 'always' | 'found' | 'last';
-  /** The answer that each call needs (docs/contract.md §6). */
+  /** The answer that each call needs (docs/decisions.md "Person in the loop"). */
   permission: CallPermission;
   /** Calls of such tools in one step run one after another. */
   isSerial: boolean;

@@ -51,7 +51,7 @@ export interface ToolDeps {
   memory: MemoryShare;
 }
 
-/** A built-in tool (contract.md §4). Its input is validated against `inputSchema` before `run`. */
+/** A built-in tool (decisions.md "What the agent has"). Its input is validated against `inputSchema` before `run`. */
 export interface BuiltInTool extends ToolDefinition {
   name: BuiltInToolName;
   /** A constant of a module: it is compiled once (`compileOnce`). */

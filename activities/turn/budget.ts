@@ -31,7 +31,7 @@ export function neededOf(
 
 /**
  * Stops at a model call that does not fit into the session's budget: the turn waits or ends, as the budget says by now. What
- * is stored stays, and messages that wait are held (contract.md §9).
+ * is stored stays, and messages that wait are held (decisions.md "Messages while a turn runs").
  * @throws TurnEndedError if something else has ended it
  */
 export async function reachBudget(

@@ -34,7 +34,7 @@ type Outcome = Awaited<ReturnType<TurnActivities['callTool']>>;
 
 /**
  * Runs one tool call of a step, at most once: `started` is recorded before the call is sent. A retry that finds `started`
- * without a result does not call again, unless the tool may be repeated (contract.md §3 "Tool calls") and the call has not
+ * without a result does not call again, unless the tool may be repeated (decisions.md "Turns and events", "Tool calls") and the call has not
  * taken several workers down. What only some calls need is in their kind (activities/tools/tool-kind.ts).
  */
 export function callTool(deps: ActivityDeps, toolPlaces: FairQueue): TurnActivities['callTool'] {

@@ -5,7 +5,7 @@ import { countOutputFailures, isValue, planOutput, type GivenValue, type StepOut
 import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallOf } from '../../src/steps/step-calls.js';
 
-/** docs/contract.md §20. */
+/** docs/decisions.md "Output schema". */
 const MAX_OUTPUT_BYTES = 256 * 1024;
 
 /** What a turn with `output_schema` needs to read its next answer. */

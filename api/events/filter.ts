@@ -12,7 +12,7 @@ const order = {
   description: '`asc`: oldest first. `desc`: newest first.',
 } as const;
 
-/** The filters of the history (docs/contract.md §13 "Events"). */
+/** The filters of the history (docs/decisions.md "Results", "Events"). */
 export const filterSchema = {
   type: 'object',
   properties: {

@@ -38,7 +38,7 @@ export class OpenStream {
 
 /**
  * The event streams that this process serves. They end when the process drains, so that clients reconnect to another
- * process, within 10 s after their key is revoked (contract.md §5 `keys`), and when their session token has expired.
+ * process, within 10 s after their key is revoked (decisions.md "Running it" `keys`), and when their session token has expired.
  */
 export class OpenStreams {
   #streams = new Set<OpenStream>();

@@ -82,7 +82,7 @@ export class SseConnection extends Connection {
     return true;
   }
 
-  /** Runs every second: sends pings, and closes the stream of a stalled client (contract.md §3 "Slow reader"). */
+  /** Runs every second: sends pings, and closes the stream of a stalled client (decisions.md "Turns and events", "Slow reader"). */
   tick(now: number): void {
     if (this.#blockedSince !== null) {
       if (now - this.#blockedSince >= STALL_TIMEOUT_MS) void this.#closeIfMuchWaits();

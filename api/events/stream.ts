@@ -27,7 +27,7 @@ const follow = {
   description: '`session`: the stream goes on with every turn of the session that begins.',
 } as const;
 
-/** What a stream shows (docs/contract.md §22). */
+/** What a stream shows (docs/decisions.md "Session stream"). */
 const querySchema = {
   type: 'object',
   properties: {

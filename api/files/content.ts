@@ -7,7 +7,7 @@ import { BYTES, DOWNLOAD_HEADERS, sendContent } from '../http/core/download.js';
 import { operation } from '../http/core/operation.js';
 
 /**
- * GET /files/{file_id}: the target of a link to local storage (contract.md §2 "Location"). The link replaces the API
+ * GET /files/{file_id}: the target of a link to local storage (decisions.md "Resources", "Location"). The link replaces the API
  * key.
  */
 export const fileContent = operation({

@@ -43,7 +43,7 @@ interface ServerTool {
 
 /**
  * POST /v1/mcp-servers/{mcp_server_id}/tools/{tool_name}/call: acts at the server, as a turn does, so it needs the permission for
- * sessions, too (docs/contract.md §13). Nothing is stored. The API process makes the call: no turn and no slot of a worker waits.
+ * sessions, too (docs/decisions.md "Results"). Nothing is stored. The API process makes the call: no turn and no slot of a worker waits.
  */
 export const callMcpTool = operation<Body, ServerTool>({
   id: 'callMcpTool',

@@ -70,7 +70,7 @@ const tokenSchema = {
   ],
 } as const satisfies JsonSchema;
 
-/** Makes a session token (docs/contract.md §16). Nothing is stored, so it works whatever the session does. */
+/** Makes a session token (docs/decisions.md "Session tokens"). Nothing is stored, so it works whatever the session does. */
 export const createSessionToken = operation<Body, SessionState>({
   id: 'createSessionToken',
   summary: 'Make a token with which a page uses one session',

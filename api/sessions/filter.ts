@@ -19,7 +19,7 @@ const STATE_OF_STATUS: Record<(typeof statusSchema.enum)[number], ListedState> =
   FAILED: 'failed',
 };
 
-/** The filters of the list of sessions (contract.md §9 "Finding sessions"). */
+/** The filters of the list of sessions (decisions.md "Messages while a turn runs", "Finding sessions"). */
 export const filterSchema = {
   type: 'object',
   properties: {

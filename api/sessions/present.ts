@@ -169,7 +169,7 @@ export function presentSession(row: Session): Record<string, unknown> {
   });
 }
 
-/** For operations that session tokens may use: a page does not see how the session is configured (docs/contract.md §16). */
+/** For operations that session tokens may use: a page does not see how the session is configured (docs/decisions.md "Session tokens"). */
 export function presentSessionTo({ token }: Pick<Caller, 'token'>, row: Session): Record<string, unknown> {
   if (token === null) return presentSession(row);
   return presentSession({ ...row, ...HIDDEN_FROM_TOKENS, tools: customToolsOf(row.tools) });

@@ -30,7 +30,7 @@ const example = {
   updated_at: '2026-11-21T09:30:00.000001Z',
 };
 
-/** The webhook resource (contract.md §7), without its secret. */
+/** The webhook resource (decisions.md "Webhooks"), without its secret. */
 export const { schema: webhookSchema, present: presentWebhook } = presented(
   'Webhook',
   'An address that is told about events.',

@@ -9,7 +9,7 @@ import { pathOf, readNewest, workspaceFileNotFound, workspaceOfPath } from './re
 
 /**
  * GET /v1/sessions/{session_id}/workspace/files: a cursor has the last path, and not the version. So a list that began before a
- * change goes on in the newer tree (docs/contract.md §15).
+ * change goes on in the newer tree (docs/decisions.md "Workspace").
  */
 export const listWorkspaceFiles = operation<undefined, Workspace>({
   id: 'listWorkspaceFiles',

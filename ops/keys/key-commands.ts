@@ -98,7 +98,7 @@ function scopesOf(names: string): readonly Scope[] {
   return wanted.filter(isScope);
 }
 
-/** docs/contract.md §5 and §13 say which fields. */
+/** docs/decisions.md "Running it" and "Results" say which fields. */
 function jsonOf({ id, project, name, scopes, created_at, expires_at, last_used_at, revoked_at }: ListedKey): object {
   return { id, project, name, scopes, created_at, expires_at, last_used_at, revoked_at };
 }

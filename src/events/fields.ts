@@ -108,7 +108,7 @@ export const stopReason = {
     'Why a turn completed. `end_turn`: the agent was done. `max_steps`: the turn reached its limit of model calls. `max_output_tokens`: the last answer was cut off. `refusal`: the model refused. `budget_reached`: the session’s budget does not allow another call. `output_invalid`: the agent gave no value that fits the turn’s `output_schema`.',
 } as const;
 
-/** The value of a turn with `output_schema` (contract.md §20). */
+/** The value of a turn with `output_schema` (decisions.md "Output schema"). */
 export const output = {
   $id: 'TurnOutput',
   ...anyObject,
@@ -150,7 +150,7 @@ export type SkillSnapshot = FromSchema<typeof skill>;
 export type Usage = FromSchema<typeof usage>;
 export type UsageDetails = FromSchema<typeof usageDetails>;
 export type Timing = FromSchema<typeof timing>;
-/** Why a turn completed (contract.md §3 `turn.completed`). */
+/** Why a turn completed (decisions.md "Turns and events" `turn.completed`). */
 export type StopReason = (typeof STOP_REASONS)[number];
-/** Why a turn failed (contract.md §3 `turn.failed`). */
+/** Why a turn failed (decisions.md "Turns and events" `turn.failed`). */
 export type TurnFailureType = (typeof TURN_FAILURE_TYPES)[number];

@@ -28,7 +28,7 @@ export const elicitationContent = {
 } as const;
 
 /**
- * The fields of every stored event type (contract.md §3). This is the only definition: the TypeScript
+ * The fields of every stored event type (decisions.md "Turns and events"). This is the only definition: the TypeScript
  * types and the OpenAPI document are derived from it.
  */
 const paths = { type: 'array', items: text, description: 'Absolute paths, in order; at most 20.' } as const;

@@ -61,8 +61,8 @@ const elicitation = {
 } as const;
 
 /**
- * What waits for an answer: a call (contract.md §6), a model call that does not fit into the session's budget (§10), or a
- * question that an MCP server asks during a call (§11).
+ * What waits for an answer: a call (decisions.md "Person in the loop"), a model call that does not fit into the session's budget (§10), or a
+ * question that an MCP server asks during a call ("Tasks and elicitation").
  */
 export const requiredAction = {
   $id: 'RequiredAction',

@@ -14,7 +14,7 @@ const modelFailure = {
 
 const turnId = idField('turn', 'Id of the turn.');
 
-/** The data of a stream-only frame (contract.md §3 "Data of a delta"). */
+/** The data of a stream-only frame (decisions.md "Turns and events", "Data of a delta"). */
 const deltaSchema = {
   $id: 'DeltaEvent',
   description: 'A fragment of text while the model writes it. The whole text follows as an event.',

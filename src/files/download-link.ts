@@ -7,7 +7,7 @@ export function signedPath(fileId: string, expires: number, keys: Buffer[]): str
 }
 
 /**
- * Verifies a link. Every configured key is accepted, so that links survive a key rotation (contract.md §5
+ * Verifies a link. Every configured key is accepted, so that links survive a key rotation (decisions.md "Running it"
  * ENCRYPTION_KEY).
  * @throws ServiceError `invalid_link` if altered or expired
  */

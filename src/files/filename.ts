@@ -6,7 +6,7 @@ import { codePointLength } from '../platform/text.js';
 const MAX_LENGTH = 255;
 
 /**
- * Normalises a file name (contract.md §2 "Filenames"): the part after the last `/` or `\`, in NFC,
+ * Normalises a file name (decisions.md "Resources", "Filenames"): the part after the last `/` or `\`, in NFC,
  * 1-255 code points, no control characters.
  * @throws ServiceError `invalid_filename`
  */
@@ -28,7 +28,7 @@ export function mimeTypeOf(filename: string): string {
 }
 
 /**
- * `attachment` with the name in two forms (contract.md §2 "Location"): RFC 5987 for all clients, and ASCII for old
+ * `attachment` with the name in two forms (decisions.md "Resources", "Location"): RFC 5987 for all clients, and ASCII for old
  * ones.
  */
 export function contentDisposition(filename: string): string {

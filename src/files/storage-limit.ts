@@ -3,7 +3,7 @@ import { runSql, sql } from '../db/sql.js';
 import { ServiceError } from '../platform/errors.js';
 import { MIB } from '../platform/units.js';
 
-/** All uploads with tokens of one session together (docs/contract.md §16). */
+/** All uploads with tokens of one session together (docs/decisions.md "Session tokens"). */
 export const MAX_TOKEN_UPLOAD_BYTES = 256 * MIB;
 
 /** Bytes of a project's files, skills and workspaces, and of the rows of its sessions (src/sessions/row-bytes). */

@@ -47,7 +47,7 @@ export interface Storage {
   delete(key: string): Promise<void>;
   /** Lists the objects whose key starts with `prefix` and sorts after `after`, in key order. */
   list(prefix: string, after?: string): AsyncIterable<StoredObject>;
-  /** A link that works without an API key and serves the file with its name and type (contract.md §2 "Location"). */
+  /** A link that works without an API key and serves the file with its name and type (decisions.md "Resources", "Location"). */
   downloadUrl(file: LinkedFile, expiresSeconds: number): Promise<string>;
   /** @throws ServiceError `storage_error` if the storage does not answer */
   check(): Promise<void>;

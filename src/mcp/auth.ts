@@ -10,7 +10,7 @@ export interface OauthInput {
 }
 
 /**
- * `auth` from the client (docs/mcp.md, contract.md §8). The operation's schema has checked its types.
+ * `auth` from the client (docs/mcp.md, decisions.md "OAuth"). The operation's schema has checked its types.
  */
 export interface AuthInput extends OauthInput {
   type?: McpAuthType;

@@ -7,7 +7,7 @@ import { mapSubschemas } from './subschemas.js';
 import { hasMoreValuesThan } from '../platform/value-count.js';
 
 const MAX_SCHEMA_CHARACTERS = 64 * 1024;
-/** Limit of docs/contract.md §14. Checking a schema takes up to 10 µs for each of its values. */
+/** Limit of docs/decisions.md "Limits of work". Checking a schema takes up to 10 µs for each of its values. */
 export const MAX_SCHEMA_VALUES = 4_000;
 /** Deep enough for any form. Code after this check may recurse into the schema. */
 export const MAX_SCHEMA_DEPTH = 100;

@@ -1,4 +1,4 @@
-/** The session's user has no credential for the server that calls may use (contract.md §18). */
+/** The session's user has no credential for the server that calls may use (decisions.md "User credentials"). */
 export class NotAuthorizedError extends Error {
   override readonly name = 'NotAuthorizedError';
   constructor() {

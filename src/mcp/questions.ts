@@ -12,7 +12,7 @@ import { asJsonObject } from '../platform/json-object.js';
 import { codePointLength, hidesText } from '../platform/text.js';
 import { cleanJson, type Cleaner } from './cleaner.js';
 
-/** What a server may ask the person: MCP's elicitation (contract.md §11). */
+/** What a server may ask the person: MCP's elicitation (decisions.md "Tasks and elicitation"). */
 export const QUESTION_CAPABILITIES = { elicitation: { form: {}, url: {} } };
 
 /**

@@ -23,7 +23,7 @@ type Owner = Pick<
   'id' | 'project_id' | 'auth_type' | 'auth_header' | 'credential' | 'credential_version'
 >;
 
-/** `user_credential`: requests act as this user, never with the server's own credential (contract.md §18). */
+/** `user_credential`: requests act as this user, never with the server's own credential (decisions.md "User credentials"). */
 export type AuthorizedServer = Owner & Pick<TurnServerRow, 'user_credential'>;
 
 /** @throws UnsealError, NotAuthorizedError */

@@ -91,7 +91,7 @@ async function switchPins(tx: Tx, server: McpServerRow): Promise<void> {
   await deleteUnusedToolsets(tx, server.id);
 }
 
-/** Soft-deletes a locked row and erases the credential (contract.md §2). */
+/** Soft-deletes a locked row and erases the credential (decisions.md "Resources"). */
 export async function deleteServer(tx: Tx, { id }: McpServerRow): Promise<void> {
   await updateRow(tx, id, { deleted_at: now, credential: null });
   await emptyAnswers(tx, [id]);

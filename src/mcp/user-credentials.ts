@@ -12,7 +12,7 @@ import type { Credential } from './auth.js';
 import { findServers } from './find-servers.js';
 import type { SealedGrant } from './oauth/grants.js';
 
-/** The credential of a user for a server (contract.md §18). */
+/** The credential of a user for a server (decisions.md "User credentials"). */
 export interface UserCredential {
   id: string;
   project_id: string;

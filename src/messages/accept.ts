@@ -31,7 +31,7 @@ type AcceptDeps = TurnDeps & { workflows: { namespace: string } };
 
 type RecordAnswer = (db: Db, accepted: Accepted) => Promise<void>;
 
-/** What `preview` of a session shows: the first 120 characters of its first message (contract.md §9). */
+/** What `preview` of a session shows: the first 120 characters of its first message (decisions.md "Messages while a turn runs"). */
 const PREVIEW_LENGTH = 120;
 
 /**

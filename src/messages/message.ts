@@ -95,7 +95,7 @@ export async function checkMessage(
   if (skillIds.length > 0) requireScope(caller, 'skills:read');
 }
 
-/** What a page may not decide: its back end configures the session (docs/contract.md §16). */
+/** What a page may not decide: its back end configures the session (docs/decisions.md "Session tokens"). */
 const REFUSED_OF_TOKENS = ['model_id', 'thinking_enabled', 'output_schema'] as const;
 
 /** As `checkMessage`, for a message that is sent with a session token. @throws ServiceError `insufficient_scope` */

@@ -7,7 +7,7 @@ const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const MAX_LENGTH = 64;
 const HASH_LENGTH = 12;
 
-/** Names in one request to the model. Events and history have the full names (contract.md §4). */
+/** Names in one request to the model. Events and history have the full names (decisions.md "What the agent has"). */
 export interface Aliases {
   /** Returns the alias of a name, also of a tool from an earlier turn that is no longer offered. */
   toModel: (fullName: string) => string;

@@ -21,7 +21,7 @@ const check = new Ajv({ allErrors: true, formats: { double: true } }).compile<Mo
 });
 
 /**
- * Loads the catalogue from `MODELS_FILE`, or else from the account of `ANTHROPIC_API_KEY` (contract.md §5).
+ * Loads the catalogue from `MODELS_FILE`, or else from the account of `ANTHROPIC_API_KEY` (decisions.md "Running it").
  * @throws ConfigError listing every error of the file, or if neither is set
  */
 export async function loadModels(config: Config): Promise<ModelCatalogue> {

@@ -32,7 +32,7 @@ export const TOKEN_KINDS = [
 ] as const;
 export type TokenKind = (typeof TOKEN_KINDS)[number];
 
-/** The largest count of a call that a server may report (contract.md §10): its sums cannot overflow. */
+/** The largest count of a call that a server may report (decisions.md "Money and models"): its sums cannot overflow. */
 export const MAX_COUNT = 1_000_000_000;
 
 /** A count of tokens that a server reports; null if it cannot be one. */

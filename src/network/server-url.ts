@@ -24,7 +24,7 @@ export function isLocalName(hostname: string): boolean {
 
 /**
  * Parses the url of an MCP server and checks all rules that need no name resolution.
- * @throws ServiceError `invalid_mcp_server_url` (contract.md §2: any string that fails a rule about urls)
+ * @throws ServiceError `invalid_mcp_server_url` (decisions.md "Resources": any string that fails a rule about urls)
  */
 export function parseServerUrl(text: string, allowedHosts: readonly string[]): URL {
   // The URL parser removes or converts these characters, but the stored url must be the one that is called.

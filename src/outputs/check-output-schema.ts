@@ -4,7 +4,7 @@ import { hasMoreValuesThan } from '../platform/value-count.js';
 import type { SchemaChecks } from './schema-checks.js';
 
 const MAX_SCHEMA_BYTES = 32 * 1024;
-/** docs/contract.md §14. */
+/** docs/decisions.md "Limits of work". */
 const MAX_SCHEMA_VALUES = 4_000;
 const PATH = '/output_schema';
 

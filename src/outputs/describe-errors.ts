@@ -1,6 +1,6 @@
 import type { OutputUnit } from '@cfworker/json-schema';
 
-/** docs/contract.md §20: errors that the model is told. */
+/** docs/decisions.md "Output schema": errors that the model is told. */
 const MAX_ERRORS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_PLACE_LENGTH = 200;

@@ -15,7 +15,7 @@ export function draftOf({ $schema }: JsonObject): Draft | null {
   return DRAFTS.find(([uri]) => uri.test($schema))?.[1] ?? null;
 }
 
-/** Keywords that the validator knows and the draft does not. `format` is an annotation (docs/contract.md §20). */
+/** Keywords that the validator knows and the draft does not. `format` is an annotation (docs/decisions.md "Output schema"). */
 const UNKNOWN: Record<Draft, ReadonlySet<string>> = {
   '2020-12': new Set(['format', 'id', 'additionalItems', '$recursiveRef', '$recursiveAnchor']),
   '7': new Set([

@@ -4,7 +4,7 @@ import { FairQueue } from '../platform/fair-queue.js';
 import { ignored } from '../platform/ignored.js';
 import type { SchemaCheck } from './check-thread.js';
 
-/** docs/contract.md §20: how long a check may take. */
+/** docs/decisions.md "Output schema": how long a check may take. */
 export const CHECK_TIMEOUT_MS = 100;
 /** A busy machine can hold a thread back for longer: a check is late if it is late twice. */
 const ATTEMPTS = 2;

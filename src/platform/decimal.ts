@@ -4,7 +4,7 @@
  */
 const UNIT_DECIMALS = 12;
 
-/** A decimal number above or equal to 0 with at most 9 digits before and 6 after the point (contract.md §10). */
+/** A decimal number above or equal to 0 with at most 9 digits before and 6 after the point (decisions.md "Money and models"). */
 export const DECIMAL_PATTERN = '^(0|[1-9]\\d{0,8})(\\.\\d{1,6})?$';
 const DECIMAL = new RegExp(DECIMAL_PATTERN);
 

@@ -1,5 +1,5 @@
 /**
- * Every error type that a client can receive, with its HTTP status (docs/errors.md, contract.md §1). Any other type
+ * Every error type that a client can receive, with its HTTP status (docs/errors.md, decisions.md "HTTP"). Any other type
  * is a compile error.
  */
 export const ERROR_STATUS = {
@@ -71,7 +71,7 @@ export const ERROR_STATUS = {
 export type ErrorType = keyof typeof ERROR_STATUS;
 
 /**
- * An error that the client receives as it is. `message` says what to do; `details` has the fields of contract.md §1.
+ * An error that the client receives as it is. `message` says what to do; `details` has the fields of decisions.md "HTTP".
  */
 export class ServiceError extends Error {
   readonly status: number;

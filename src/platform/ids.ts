@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
-/** The prefix of every kind of id (contract.md §2). */
+/** The prefix of every kind of id (decisions.md "Resources"). */
 const ID_PREFIXES = {
   skill: 'skill_',
   mcpServer: 'mcp_',

@@ -2,7 +2,7 @@ import { ServiceError } from './errors.js';
 import { JsonText, jsonText } from './json-text.js';
 import { MIB } from './units.js';
 
-/** A page ends early once it exceeds this (contract.md §5). */
+/** A page ends early once it exceeds this (decisions.md "Running it"). */
 export const MAX_PAGE_BYTES = 4 * MIB;
 
 export interface PageRows<Row> {
@@ -20,7 +20,7 @@ export interface PageRequest {
 
 /**
  * Cursors are opaque: base64url JSON of the list's name with its filter, and the sort key of the last item served. New
- * rows neither repeat nor skip an item (contract.md §1).
+ * rows neither repeat nor skip an item (decisions.md "HTTP").
  */
 export function encodeCursor(list: string, key: string[]): string {
   return Buffer.from(JSON.stringify([list, ...key])).toString('base64url');

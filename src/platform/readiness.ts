@@ -45,7 +45,7 @@ export async function stateOf(check: () => Promise<boolean>): Promise<PartState>
 
 /**
  * The answer of `/readyz`: Postgres decides. The other components are reported but not required, because turns wait for
- * them. With `deep` all of them are required (contract.md §5).
+ * them. With `deep` all of them are required (decisions.md "Running it").
  */
 export async function answerReadiness(
   readiness: Readiness,

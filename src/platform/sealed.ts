@@ -25,7 +25,7 @@ export class UnsealError extends Error {
 }
 
 /**
- * Encrypts a secret with the newest key by AES-256-GCM (contract.md §7).
+ * Encrypts a secret with the newest key by AES-256-GCM (decisions.md "Webhooks").
  * The result starts with the key's id, so that keys can be rotated. Column and row id are associated data: a sealed
  * secret copied to another row or column does not open.
  */

@@ -6,7 +6,7 @@ import { answerReadiness, type Readiness } from './readiness.js';
 
 type StatusAnswer = readonly [status: number, type: string, body: string];
 
-/** `/healthz`, `/readyz` and `/metrics` of a process on METRICS_PORT (contract.md §5). */
+/** `/healthz`, `/readyz` and `/metrics` of a process on METRICS_PORT (decisions.md "Running it"). */
 export async function startStatusServer(
   { host, port }: { host: string; port: number },
   readiness: Readiness,

@@ -1,11 +1,11 @@
-/** Counts Unicode code points, the unit of every limit (contract.md §1 "Characters"). */
+/** Counts Unicode code points, the unit of every limit (decisions.md "HTTP", "Characters"). */
 export function codePointLength(text: string): number {
   let length = 0;
   for (const _ of text) length += 1;
   return length;
 }
 
-/** True if Postgres and JSON can store the text: no NUL and no lone surrogate (contract.md §1). */
+/** True if Postgres and JSON can store the text: no NUL and no lone surrogate (decisions.md "HTTP"). */
 export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }

@@ -1,6 +1,6 @@
 /**
  * Converts Postgres' text of a timestamptz in UTC ("2026-11-21 09:48:03.1234+00") to ISO 8601 with six digits and `Z`
- * (contract.md §2). A JavaScript Date would lose the microseconds.
+ * (decisions.md "Resources"). A JavaScript Date would lose the microseconds.
  */
 export function isoFromPostgres(text: string): string {
   const [, date, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text) ?? [];

@@ -44,7 +44,7 @@ export interface NewKey {
 
 /**
  * Issues a key for a project. The first key creates the project; on an existing project the limit is updated
- * (contract.md §5). The key is shown only here: the table stores its hash.
+ * (decisions.md "Running it"). The key is shown only here: the table stores its hash.
  */
 export async function createKey(
   db: Database,
@@ -171,7 +171,7 @@ async function findKeys(db: Db, name: Sql, matches: Sql): Promise<Map<string, Li
 }
 
 /**
- * Returns which of the keys are still valid. Open streams of the others are closed (contract.md §5, `keys -- revoke`).
+ * Returns which of the keys are still valid. Open streams of the others are closed (decisions.md "Running it", `keys -- revoke`).
  */
 export async function liveKeyIds(db: Db, ids: string[]): Promise<Set<string>> {
   const rows = await runSql<{ id: string }>(

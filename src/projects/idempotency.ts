@@ -3,7 +3,7 @@ import type { Db } from '../db/db.js';
 import { ServiceError } from '../platform/errors.js';
 import { jsonText } from '../platform/json-text.js';
 
-/** The key of an idempotency record. Its scope is project and path (contract.md §1 "Idempotency-Key"). */
+/** The key of an idempotency record. Its scope is project and path (decisions.md "HTTP", "Idempotency-Key"). */
 export interface IdempotencyKey {
   projectId: string;
   path: string;

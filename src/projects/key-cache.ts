@@ -3,7 +3,7 @@ import { BatchLookup } from '../db/batch-lookup.js';
 import { findKeysByHash, findKeysById, hashOf, type LiveKey } from './api-keys.js';
 import type { KeyUse } from './key-use.js';
 
-/** A revoked key must be refused, and another rate limit hold, within 5 s (docs/contract.md §5, §13). The rest of the time is for the request itself. */
+/** A revoked key must be refused, and another rate limit hold, within 5 s (docs/decisions.md "Running it", "Results"). The rest of the time is for the request itself. */
 const KEPT_MS = 3000;
 /** An unknown key may be issued the next moment. */
 const UNKNOWN_KEPT_MS = 1000;

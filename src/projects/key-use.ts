@@ -2,7 +2,7 @@ import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { Logger } from '../platform/logger.js';
 
-/** The use of a key must show within a minute (docs/contract.md §13). */
+/** The use of a key must show within a minute (docs/decisions.md "Results"). */
 const STORE_INTERVAL_MS = 5000;
 const HOUR_MS = 3_600_000;
 const MAX_KEPT = 100_000;

@@ -28,7 +28,7 @@ interface Count {
 }
 
 /**
- * The rate limit per project and operation, exact over all API processes (contract.md §1). A window is one minute long
+ * The rate limit per project and operation, exact over all API processes (decisions.md "HTTP"). A window is one minute long
  * and starts at its first request. Requests that arrive during a count of the same key are counted together by the next
  * statement. Once a window is used up, this process refuses requests without a query until the window ends.
  */

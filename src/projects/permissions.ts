@@ -22,7 +22,7 @@ export function isScope(name: string): name is Scope {
 
 /**
  * What a session token may do in its session, and the permissions that the key which makes it needs, in the order in which
- * they are checked (docs/contract.md §16).
+ * they are checked (docs/decisions.md "Session tokens").
  */
 export const TOKEN_SCOPES = {
   read: ['sessions:read'],
@@ -36,7 +36,7 @@ export type TokenScope = keyof typeof TOKEN_SCOPES;
 
 export const TOKEN_SCOPE_NAMES = Object.keys(TOKEN_SCOPES) as TokenScope[];
 
-/** @throws ServiceError `insufficient_scope` naming the permission that the key lacks (contract.md §1) */
+/** @throws ServiceError `insufficient_scope` naming the permission that the key lacks (decisions.md "HTTP") */
 export function requireScope(caller: { scopes: ReadonlySet<string> }, scope: Scope): void {
   if (caller.scopes.has(scope)) return;
   throw new ServiceError('insufficient_scope', `This request needs a key with the permission ${scope}.`, {
@@ -44,7 +44,7 @@ export function requireScope(caller: { scopes: ReadonlySet<string> }, scope: Sco
   });
 }
 
-/** @throws ServiceError `insufficient_scope` naming the scope that the session token lacks (docs/contract.md §16) */
+/** @throws ServiceError `insufficient_scope` naming the scope that the session token lacks (docs/decisions.md "Session tokens") */
 export function requireTokenScope(token: { scopes: ReadonlySet<TokenScope> }, scope: TokenScope): void {
   if (token.scopes.has(scope)) return;
   throw new ServiceError('insufficient_scope', `This request needs a session token with the scope ${scope}.`, {

@@ -5,7 +5,7 @@ export const TOKEN_PREFIX = 'sst_';
 /** The longest token that `sign` makes has about 1,300 characters: an actor of 128 characters in JSON. */
 const MAX_TOKEN_LENGTH = 2048;
 
-/** What a session token says: a page that has it acts for one session, with these scopes (docs/contract.md §16). */
+/** What a session token says: a page that has it acts for one session, with these scopes (docs/decisions.md "Session tokens"). */
 export interface SessionToken {
   /** The key that made it: the token belongs to the key's project, and ends with the key. */
   keyId: string;

@@ -2,7 +2,7 @@ import type { Db, Tx } from '../db/db.js';
 import { rawSql, runSql, sql, type Sql } from '../db/sql.js';
 import { changeSchedule } from './store.js';
 
-/** Failed turns in a row that pause a schedule (docs/contract.md §12). */
+/** Failed turns in a row that pause a schedule (docs/decisions.md "Schedules"). */
 const MAX_FAILURES = 10;
 
 /** SQL: the turn `t` of a run has ended, or will never start. */

@@ -4,7 +4,7 @@ import { runSql, sql } from '../db/sql.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import type { SkipReason } from './schedule.js';
 
-/** How long runs are kept (docs/contract.md §12). */
+/** How long runs are kept (docs/decisions.md "Schedules"). */
 const KEPT = "interval '30 days'";
 export const KEPT_MS = 30 * 86_400_000;
 

@@ -15,7 +15,7 @@ const onReached = {
 
 const BUDGET = 'What the model calls of the session may cost; null: as much as they need.';
 
-/** What the model calls of a session may cost, and what happens to a turn that reaches it (contract.md §10). */
+/** What the model calls of a session may cost, and what happens to a turn that reaches it (decisions.md "Money and models"). */
 export const budgetSchema = orNull(
   {
     $id: 'NewBudget',

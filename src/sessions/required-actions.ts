@@ -42,7 +42,7 @@ export function parseActions(json: string): RequiredAction[] {
   return parseExact(json) as RequiredAction[];
 }
 
-/** The error of an operation that needs a session without an open turn (contract.md §6 "Answering"). */
+/** The error of an operation that needs a session without an open turn (decisions.md "Person in the loop", "Answering"). */
 export function sessionRunning(actions: RequiredAction[]): ServiceError {
   const reason =
     actions.length === 0

@@ -29,7 +29,7 @@ export interface Session extends Omit<
   tools: string;
   /** Null before the first turn. */
   turn_state: TurnState | null;
-  /** How many messages wait (contract.md §9). */
+  /** How many messages wait (decisions.md "Messages while a turn runs"). */
   waiting: number;
   /** The newest version of its workspace; null in a session without one. */
   workspace: SessionWorkspace | null;
@@ -37,11 +37,11 @@ export interface Session extends Omit<
   cost: Money | null;
   /** Its latest turn can be continued. */
   continuable: boolean;
-  /** JSON text of the calls of the running turn that wait for an answer (contract.md §6), in order. */
+  /** JSON text of the calls of the running turn that wait for an answer (decisions.md "Person in the loop"), in order. */
   required_actions: string;
   /** Since when it waits for an answer; null while it does not. */
   waiting_since: string | null;
-  /** The later of the last metadata change and the last turn's last transition (contract.md §2). */
+  /** The later of the last metadata change and the last turn's last transition (decisions.md "Resources"). */
   updated_at: string;
 }
 

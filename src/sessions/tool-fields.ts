@@ -41,7 +41,7 @@ const permissionPolicy = {
 const configOf = <const Name extends object>(id: string, description: string, name: Name) =>
   ({ $id: id, description, ...objectSchema({ ...name, permission_policy: permissionPolicy }) }) as const;
 
-/** An entry of a session's `tools` (contract.md §6). */
+/** An entry of a session's `tools` (decisions.md "Person in the loop"). */
 const sessionToolSchema = {
   $id: 'SessionTool',
   description:

@@ -1,6 +1,6 @@
 import type { McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 
-/** Names of the built-in tools (contract.md §4), reserved for them. */
+/** Names of the built-in tools (decisions.md "What the agent has"), reserved for them. */
 export const BUILT_IN_TOOL_NAMES = [
   ...(['use_skill', 'read_skill_file', 'list_files', 'read_file', 'deliver_file'] as const),
   'search_tools',
@@ -8,11 +8,11 @@ export const BUILT_IN_TOOL_NAMES = [
 ] as const;
 export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number] | WorkspaceToolName | typeof WAIT;
 
-/** The tool with which the agent waits (contract.md §23), reserved in sessions that have it. */
+/** The tool with which the agent waits (decisions.md "An agent that waits"), reserved in sessions that have it. */
 export const WAIT = 'wait';
 export const MAX_WAIT_SECONDS = 86_400;
 
-/** Names of the tools of a workspace (contract.md §15), reserved for them in sessions that have one. */
+/** Names of the tools of a workspace (decisions.md "Workspace"), reserved for them in sessions that have one. */
 export const WORKSPACE_TOOL_NAMES = ['bash', 'read', 'write', 'edit'] as const;
 export type WorkspaceToolName = (typeof WORKSPACE_TOOL_NAMES)[number];
 
@@ -26,9 +26,9 @@ export function hasWorkspace(tools: readonly Pick<SessionTool, 'type'>[]): boole
 
 /** The tool that delivers a file to the user, in a session with a workspace also one of its files. */
 export const DELIVER_FILE = 'deliver_file' satisfies BuiltInToolName;
-/** The tool that finds deferred tools (contract.md §19). */
+/** The tool that finds deferred tools (decisions.md "Tools found by search"). */
 export const SEARCH_TOOLS = 'search_tools' satisfies BuiltInToolName;
-/** The tool whose call ends a turn with `output_schema` (contract.md §20). */
+/** The tool whose call ends a turn with `output_schema` (decisions.md "Output schema"). */
 export const GIVE_OUTPUT = 'give_output' satisfies BuiltInToolName;
 
 export const MCP_TOOL_PREFIX = 'mcp__';

@@ -39,7 +39,7 @@ export function archiveSize(files: SkillFile[]): number {
 /**
  * The stored form of a skill: a ZIP archive of files only, sorted by the bytes of their paths, uncompressed, all with
  * the same time and mode. The same content always gives the same bytes, independent of the packer and of our zlib
- * version (contract.md §2 "Skill archive"), and a file can be read by its byte range.
+ * version (decisions.md "Resources", "Skill archive"), and a file can be read by its byte range.
  *
  * Streams the archive of `files`, which must be sorted. `contentOf` must give exactly the declared bytes.
  */

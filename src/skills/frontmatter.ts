@@ -33,7 +33,7 @@ export interface SkillMd {
 }
 
 /**
- * Reads a `SKILL.md`: YAML frontmatter with `name` and `description`, then the instructions (contract.md §2 "Skill
+ * Reads a `SKILL.md`: YAML frontmatter with `name` and `description`, then the instructions (decisions.md "Resources", "Skill
  * name"). A byte order mark and CRLF are accepted.
  * @throws ServiceError `invalid_skill_bundle` that says what to change
  */

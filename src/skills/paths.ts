@@ -38,7 +38,7 @@ function withControls(name: string): Error {
 
 /**
  * Splits a path into segments and checks that it is safe: relative, inside the package, with names that mean the same
- * on every system (contract.md §2 "Skill archive"). `.` segments are dropped and names become NFC, so that a file has
+ * on every system (decisions.md "Resources", "Skill archive"). `.` segments are dropped and names become NFC, so that a file has
  * one path.
  * @throws ServiceError `invalid_skill_bundle` that names the path and the rule
  */

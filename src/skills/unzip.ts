@@ -38,7 +38,7 @@ export interface ZippedFile {
 }
 
 /**
- * Lists the files of a ZIP archive and checks every header (contract.md §2 "Skill archive"). Metadata of operating
+ * Lists the files of a ZIP archive and checks every header (decisions.md "Resources", "Skill archive"). Metadata of operating
  * systems is left out.
  * @throws ServiceError `invalid_skill_bundle`, or `skill_bundle_too_large` as soon as there are too many entries
  */

@@ -16,7 +16,7 @@ interface TurnServer {
   tools: readonly McpTool[];
   /** Names of the offered tools; null: all. */
   offeredTools: string[] | null;
-  /** Its calls use the credential of the session's user (contract.md §18). */
+  /** Its calls use the credential of the session's user (decisions.md "User credentials"). */
   asUser: boolean;
 }
 

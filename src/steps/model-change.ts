@@ -4,7 +4,7 @@ import type { EventData } from '../events/schema.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';
 
-/** The models of a turn (contract.md §10 "Fallback"). */
+/** The models of a turn (decisions.md "Money and models", "Fallback"). */
 interface TurnModels {
   /** The model of its next call. */
   modelId: string;

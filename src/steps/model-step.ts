@@ -33,7 +33,7 @@ export type StepOutcome =
   | {
       kind: 'tools';
       tools: string[];
-      /** Indices of the calls that need an answer before they run (contract.md §6). */
+      /** Indices of the calls that need an answer before they run (decisions.md "Person in the loop"). */
       waiting: number[];
       /** Servers may ask questions while the calls run. */
       mayAsk?: true;
@@ -148,7 +148,7 @@ function stepOutcomeOf({ state, tools, waiting }: StoredStep): StepOutcome {
   return { kind: 'tools', tools, waiting };
 }
 
-/** The events of one model call: thinking, at most one message, and tool uses, in that order (contract.md §3). */
+/** The events of one model call: thinking, at most one message, and tool uses, in that order (decisions.md "Turns and events"). */
 function eventsOf({ call, answer, showsThinking }: StepAnswer, calls: StepCall[]): NewEvent[] {
   const message_id = call.messageId;
   const thinking = joined(answer.content, (block) => (block.type === 'thinking' ? block.thinking : ''));

@@ -15,7 +15,7 @@ export interface OutputResult {
   isError: boolean;
 }
 
-/** What an answer means for a turn that must end with an output (docs/contract.md §20). */
+/** What an answer means for a turn that must end with an output (docs/decisions.md "Output schema"). */
 export interface StepOutput {
   /** By the index of the tool use. */
   results: ReadonlyMap<number, OutputResult>;

@@ -12,7 +12,7 @@ export interface SessionFile extends FileSnapshot {
 }
 
 /**
- * The files of the session in order of arrival, without duplicates (contract.md §4 `list_files`). By the index events_files the
+ * The files of the session in order of arrival, without duplicates (decisions.md "What the agent has" `list_files`). By the index events_files the
  * statement reads the events that name files, and no other ones.
  */
 export async function sessionFiles(

@@ -61,7 +61,7 @@ export async function planCalls(
   });
 }
 
-/** contract.md §6: two calls are the same if name and input are equal as JSON values. */
+/** decisions.md "Person in the loop": two calls are the same if name and input are equal as JSON values. */
 function keyOf({ name, input }: Pick<StepCall, 'name' | 'input'>): string {
   return `${name} ${jsonHash(input).toString('hex')}`;
 }

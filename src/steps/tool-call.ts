@@ -13,7 +13,7 @@ import type { ActivityTask } from './model-call.js';
 import type { CallWait, WaitResult } from '../waits/unrun-result.js';
 import { limitResult } from './shorten-result.js';
 
-/** Bytes of a result's text in `agent.tool_result` (contract.md §3). */
+/** Bytes of a result's text in `agent.tool_result` (decisions.md "Turns and events"). */
 const MAX_EVENT_BYTES = 16 * 1024;
 
 export interface ToolCallRow {

@@ -5,7 +5,7 @@ import type { Round } from '../platform/rounds.js';
 const PARTITION_SECONDS = 600;
 /** Partitions to create ahead of the current one: the reconciler may be away for half an hour. */
 const SLOTS_AHEAD = 3;
-/** How long streams that were open at a turn's end may still read its deltas (contract.md §3). */
+/** How long streams that were open at a turn's end may still read its deltas (decisions.md "Turns and events"). */
 const KEPT_SECONDS = 60;
 /** Open turns whose deltas move in one statement: a turn stores up to 2,400 rows in a slot. */
 const TURNS_PER_MOVE = 50;

@@ -65,7 +65,7 @@ export function framesOfEvents(events: EventRow[], turn: number): Frame[] {
 }
 
 /**
- * The frames of a batch of deltas after a position (docs/contract.md §3 "Data of a delta"), identical live and in a replay. Each is
+ * The frames of a batch of deltas after a position (docs/decisions.md "Turns and events", "Data of a delta"), identical live and in a replay. Each is
  * made when it is needed.
  */
 export function* framesOfDeltas(

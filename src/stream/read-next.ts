@@ -121,7 +121,7 @@ export function placeOf(session: Pick<StreamPlace, 'projectId' | 'sessionId'>, l
 /**
  * Reads the next frames after a place until they take `MAX_BATCH_BYTES`, all of one turn. At the end of a turn, a stream of the
  * session goes on with the turn that follows, whatever started it, or waits there. A stream of a turn goes on with the turn that the
- * queue started next; after any other end but the last one, with the last turn (contract.md §3 "Stream, …"). Returns null if
+ * queue started next; after any other end but the last one, with the last turn (decisions.md "Turns and events", "Stream, …"). Returns null if
  * there is no such session.
  * @param withFrames read frames too; without, `hasMore` is true
  */
@@ -200,7 +200,7 @@ function withNewestRetry(frames: Frame[]): Frame[] {
   return newest === undefined ? frames : frames.filter((frame) => !isRetry(frame) || frame === newest);
 }
 
-/** Most stored events that a stream of a session sends before it is live (docs/contract.md §22). */
+/** Most stored events that a stream of a session sends before it is live (docs/decisions.md "Session stream"). */
 export const MAX_REPLAYED_EVENTS = 10_000;
 
 /** Whether more events than that are stored after a place. Each turn has at least one. */

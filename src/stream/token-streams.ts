@@ -5,7 +5,7 @@ import { runSql, sql } from '../db/sql.js';
 import type { Round } from '../platform/rounds.js';
 import { sqlState } from '../db/transaction.js';
 
-/** Open streams of all tokens of a session, in all processes together (docs/contract.md §16). */
+/** Open streams of all tokens of a session, in all processes together (docs/decisions.md "Session tokens"). */
 export const MAX_TOKEN_STREAMS = 10;
 
 const LEASE_MS = 10_000;

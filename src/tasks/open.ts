@@ -4,7 +4,7 @@ import { transaction } from '../db/transaction.js';
 import { FairQueue } from '../platform/fair-queue.js';
 import type { CallPlace } from '../turns/facts.js';
 
-/** contract.md §11: open tasks of a turn, and of a project. */
+/** decisions.md "Tasks and elicitation": open tasks of a turn, and of a project. */
 export const MAX_TASKS_OF_TURN = 50;
 export const MAX_TASKS_OF_PROJECT = 500;
 

@@ -1,4 +1,4 @@
-/** contract.md §11: the first poll of a task, and the pause between polls after a while. */
+/** decisions.md "Tasks and elicitation": the first poll of a task, and the pause between polls after a while. */
 export const FIRST_POLL_MS = 1000;
 const SLOW_AFTER_MS = 600_000;
 const SLOW_POLL_MS = 60_000;

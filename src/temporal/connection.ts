@@ -7,7 +7,7 @@ export const CALL_TIMEOUT_MS = 10_000;
 
 /**
  * Temporal's address from its own environment configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY,
- * TLS variables; contract.md §5).
+ * TLS variables; decisions.md "Running it").
  */
 export function temporalSettings(): ReturnType<typeof loadClientConnectConfig> & { namespace: string } {
   const settings = loadClientConnectConfig();

@@ -6,7 +6,7 @@ import type { TurnOutcome } from './outcome.js';
 
 /**
  * Ends a turn as cancelled or failed, unless it has ended already. If this cuts off a message, the streamed part of it
- * is stored (contract.md §3 `agent.message`). `hasBegun`: the work has begun although the turn is not claimed yet.
+ * is stored (decisions.md "Turns and events" `agent.message`). `hasBegun`: the work has begun although the turn is not claimed yet.
  * Returns whether this call ended the turn.
  */
 export async function endTurn(

@@ -24,7 +24,7 @@ const MAKE_PENDING = `
   WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = 'started'`;
 
 /**
- * Has a call wait for an authorization (contract.md §18): it becomes pending again. The workflow opens the wait when the calls that
+ * Has a call wait for an authorization (decisions.md "User credentials"): it becomes pending again. The workflow opens the wait when the calls that
  * need nothing have run. May be repeated.
  * @throws TurnEndedError, OvertakenError
  */

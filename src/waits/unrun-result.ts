@@ -12,7 +12,7 @@ export interface CallWait {
   answer: EventData[AnswerType] | null;
 }
 
-/** What a call came to whose wait has ended without letting it run; null if it runs (contract.md §6). */
+/** What a call came to whose wait has ended without letting it run; null if it runs (decisions.md "Person in the loop"). */
 export function unrunResult({ kind, outcome, answer }: CallWait): WaitResult | null {
   return outcome === null ? null : kindOf(kind).resultOf(outcome, answer as never);
 }

@@ -4,7 +4,7 @@ import type { DeliveryAttempt, DeliveryState } from './deliveries.js';
 import { webhooksDisabled } from './metrics.js';
 import { nextAttempt } from './schedule.js';
 
-/** A webhook is disabled if every attempt failed for this long (contract.md §7). */
+/** A webhook is disabled if every attempt failed for this long (decisions.md "Webhooks"). */
 const MAX_FAILING = "interval '72 hours'";
 const DISABLED_BY_FAILURES = 'Every attempt failed for 72 hours.';
 const DISABLED_BY_410 = 'The receiver answered 410 (Gone).';

@@ -5,7 +5,7 @@ import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { TEST_EVENT_TYPE } from './event-types.js';
 
-/** How long deliveries are kept (contract.md §7). */
+/** How long deliveries are kept (decisions.md "Webhooks"). */
 const KEPT = "interval '30 days'";
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const;

@@ -1,4 +1,4 @@
-/** The events that a webhook can subscribe to (contract.md §7). */
+/** The events that a webhook can subscribe to (decisions.md "Webhooks"). */
 export const WEBHOOK_EVENT_TYPES = [
   'turn.completed',
   'turn.cancelled',

@@ -21,7 +21,7 @@ function payloadOf<const Type extends object, const Data extends object>(type: T
   return objectSchema({ type, timestamp: described(timestamp, 'When the event happened.'), data });
 }
 
-/** The body of a delivery (contract.md §7): it names the event and holds no content. */
+/** The body of a delivery (decisions.md "Webhooks"): it names the event and holds no content. */
 export const payloadSchema = {
   $id: 'WebhookPayload',
   description: 'The body of a request to a webhook. It names the event: read the content from the API.',

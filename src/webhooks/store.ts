@@ -10,7 +10,7 @@ import { seal, unseal } from '../platform/sealed.js';
 import type { WebhookEventType } from './event-types.js';
 
 const MAX_WEBHOOKS_PER_PROJECT = 10;
-/** How long the previous secret still signs after a rotation (contract.md §7). */
+/** How long the previous secret still signs after a rotation (decisions.md "Webhooks"). */
 const PREVIOUS_SECRET_HOURS = 24;
 
 export function listWebhooks(db: Db, projectId: string, page: PageRequest): Promise<PageRows<WebhookRow>> {

@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { newToken, signToken } from '../support/tokens.js';
 import { useService } from '../support/use.js';
 
-/** docs/contract.md §16 "Client". */
+/** docs/decisions.md "Session tokens", "Client". */
 describe('a client whose apiKey is a function', () => {
   let sessionId: string;
   const service = useService();

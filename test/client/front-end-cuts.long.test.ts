@@ -7,7 +7,7 @@ import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { expectAcceptedRequests, use, useTurnService } from '../support/use.js';
 
-/** Both front ends behind a connection that breaks (docs/contract.md §17). */
+/** Both front ends behind a connection that breaks (docs/decisions.md "Front ends"). */
 describe('a page whose connection breaks', function () {
   this.timeout(30_000);
   const service = useTurnService();

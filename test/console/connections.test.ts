@@ -6,7 +6,7 @@ import { steps, toolUse } from '../support/scripted-model.js';
 import { use } from '../support/use.js';
 import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
 
-/** contract.md §18 in the console. */
+/** decisions.md "User credentials" in the console. */
 describe('connections of users in the console', function () {
   this.timeout(120_000);
   const guarded = use(

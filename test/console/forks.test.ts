@@ -4,7 +4,7 @@ import { AgentSessionClient, type Session } from '../../client/src/index.js';
 import { failure, steps, toolUse } from '../support/scripted-model.js';
 import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
 
-/** contract.md §21 in the console. */
+/** decisions.md "Forks" in the console. */
 describe('forks in the console', function () {
   this.timeout(120_000);
   const { system, browser } = useConsole(() => ({ moreModels: [{ id: 'second', display_name: 'Second' }] }));

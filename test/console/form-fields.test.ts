@@ -3,7 +3,7 @@ import { contentOf, formFields } from '../../console/src/parts/form-fields.js';
 
 const fieldOf = (property: object) => formFields({ type: 'object', properties: { a: property } })[0]!;
 
-/** contract.md §11: forms from the flat schemas of MCP. */
+/** decisions.md "Tasks and elicitation": forms from the flat schemas of MCP. */
 describe('fields of a form', () => {
   it('fields of a form have the limits of the schema', () => {
     const number = { type: 'number', minimum: 0.5, maximum: 9.5 };

@@ -5,7 +5,7 @@ import { budget, PRICE, tokens } from '../support/money.js';
 import { failure, message, text, toolUse, wait } from '../support/scripted-model.js';
 import { DESKTOP, inspectSizes, useConsole } from './use-console.js';
 
-/** contract.md §10 in the console: budgets, fallback models, usage. */
+/** decisions.md "Money and models" in the console: budgets, fallback models, usage. */
 describe('money in the console', function () {
   this.timeout(180_000);
   const { system, browser } = useConsole(() => ({

@@ -8,7 +8,7 @@ import { DESKTOP, inspect, inspectSizes, useConsole } from './use-console.js';
 const PROGRESS = 'Compiling 41 of 120 packages of the storefront, then its pictures';
 const ADDRESS = `https://pay.example.com/checkout/${'a1b2c3d4'.repeat(12)}`;
 
-/** contract.md §11 in the console: tasks, and servers that ask. */
+/** decisions.md "Tasks and elicitation" in the console: tasks, and servers that ask. */
 describe('tasks and questions in the console', function () {
   this.timeout(180_000);
   const { system, browser } = useConsole();

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { failure, Gate, steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { DESKTOP, inspect, PHONE, useConsole } from './use-console.js';
 
-/** contract.md §9 in the console: messages while a turn runs, what waits, and what comes after a turn that did not complete. */
+/** decisions.md "Messages while a turn runs" in the console: messages while a turn runs, what waits, and what comes after a turn that did not complete. */
 describe('talking to a session in the console', function () {
   this.timeout(180_000);
   const { system, browser } = useConsole();

@@ -30,7 +30,7 @@ async function inspectThemes(page: Page, name: string): Promise<void> {
   }
 }
 
-/** contract.md §15 in the console. */
+/** decisions.md "Workspace" in the console. */
 describe('workspaces in the console', function () {
   this.timeout(120_000);
   before(async function () {

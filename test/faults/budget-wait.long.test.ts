@@ -5,7 +5,7 @@ import { budget, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { useFaultSystem } from '../support/use.js';
 
-/** Everything dies while a turn waits for money (contract.md §10: a PATCH that was accepted is never lost). */
+/** Everything dies while a turn waits for money (decisions.md "Money and models": a PATCH that was accepted is never lost). */
 describe('a turn that waits for a larger budget', function () {
   this.timeout(180_000);
   const system = useFaultSystem({ price: PRICE, ownPostgres: true, ownTemporal: { persistent: true } });

@@ -18,7 +18,7 @@ const USERS = ['ann', 'bob'] as const;
 type User = (typeof USERS)[number];
 
 /**
- * contract.md §18: two users of two servers connect, are refused, expire and disconnect while their turns run and processes die. What
+ * decisions.md "User credentials": two users of two servers connect, are refused, expire and disconnect while their turns run and processes die. What
  * the servers saw decides.
  */
 describe('credentials of users while everything is killed', () => {

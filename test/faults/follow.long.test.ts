@@ -50,7 +50,7 @@ class Follower {
   }
 }
 
-/** docs/contract.md §22: every stored event once and in order, whatever dies. */
+/** docs/decisions.md "Session stream": every stored event once and in order, whatever dies. */
 describe('streams of sessions while API processes and workers are killed', () => {
   const system = useFaultSystem({ apis: 2, workers: 2 });
 

@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.js';
 import { failure } from '../support/scripted-model.js';
 import { useFaultSystem } from '../support/use.js';
 
-/** With the settings as shipped, in real time (contract.md §13 "A model that is away"). */
+/** With the settings as shipped, in real time (decisions.md "Results", "A model that is away"). */
 describe('a model that is away for 60 s, and for 200 s', function () {
   this.timeout(400_000);
   const system = useFaultSystem();

@@ -8,7 +8,7 @@ const SCHEMA = {
   required: ['late'],
 };
 
-/** contract.md §20: whatever dies, the turn gives one output, and a wrong value counts once. */
+/** decisions.md "Output schema": whatever dies, the turn gives one output, and a wrong value counts once. */
 describe('a turn that gives an output while its worker dies', function () {
   this.timeout(180_000);
   const system = useFaultSystem();

@@ -21,7 +21,7 @@ function acceptedBy(talkers: Talker[]): number {
   return talkers.reduce((sum, { accepted }) => sum + accepted, 0);
 }
 
-/** contract.md §9: what is accepted is never lost and never delivered twice, whatever dies. */
+/** decisions.md "Messages while a turn runs": what is accepted is never lost and never delivered twice, whatever dies. */
 describe('messages that wait while everything is killed', () => {
   let system: FaultSystem;
   before(async () => {

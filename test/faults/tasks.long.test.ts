@@ -11,7 +11,7 @@ const FORM: Question = {
 };
 const AWAY_MS = 60_000;
 
-/** A task is asked for and never called again, whatever dies (contract.md §11). */
+/** A task is asked for and never called again, whatever dies (decisions.md "Tasks and elicitation"). */
 describe('a task whose turn loses its processes', function () {
   this.timeout(240_000);
   let system: FaultSystem;

@@ -52,7 +52,7 @@ interface ShownTurn {
   usage_details: { model_calls: number; cost: UsageGroup['cost'] } | null;
 }
 
-/** contract.md §10: the sums of usage are those of the turns, and no call counts twice, whatever dies. */
+/** decisions.md "Money and models": the sums of usage are those of the turns, and no call counts twice, whatever dies. */
 describe(`the sums of usage after ${KILLS} kills`, function () {
   this.timeout(KILLS * KILL_MS + 2 * SETTLE_MS);
   let system: FaultSystem;

@@ -4,7 +4,7 @@ import { steps, toolUse } from '../support/scripted-model.js';
 import { confirmation } from '../support/waiting-turns.js';
 import { useFaultSystem } from '../support/use.js';
 
-/** The processes die while an agent waits (contract.md §23). */
+/** The processes die while an agent waits (decisions.md "An agent that waits"). */
 describe('an agent that waits until a time', function () {
   this.timeout(180_000);
   const system = useFaultSystem({ ownPostgres: true, ownTemporal: { persistent: true } });

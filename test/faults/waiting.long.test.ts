@@ -5,7 +5,7 @@ import { message, steps, toolUse } from '../support/scripted-model.js';
 import { confirmation, customResult, customTool } from '../support/waiting-turns.js';
 import { useFaultSystem } from '../support/use.js';
 
-/** A turn waits; everything dies meanwhile (contract.md §6: an answer that was accepted is never lost). */
+/** A turn waits; everything dies meanwhile (decisions.md "Person in the loop": an answer that was accepted is never lost). */
 describe('a turn that waits for answers', function () {
   this.timeout(180_000);
   let serverId: string;

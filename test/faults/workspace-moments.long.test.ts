@@ -31,7 +31,7 @@ const MOMENTS = {
 } as const;
 type Moment = keyof typeof MOMENTS;
 
-/** contract.md §15: a call counts once, wherever its worker dies. All moments share one worker and its death. */
+/** decisions.md "Workspace": a call counts once, wherever its worker dies. All moments share one worker and its death. */
 describe('a call in a workspace whose worker is killed', function () {
   this.timeout(300_000);
   let system: FaultSystem;

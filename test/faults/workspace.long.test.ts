@@ -33,7 +33,7 @@ async function killAndWait(killer: RandomKiller, kills: number, turns: () => num
 
 const runsOf = (mark: string): number => processesWith(mark).length;
 
-/** contract.md §15: a command counts once or not at all, whatever dies. */
+/** decisions.md "Workspace": a command counts once or not at all, whatever dies. */
 describe('workspaces while everything is killed', () => {
   let system: FaultSystem;
   before(async function () {
@@ -107,7 +107,7 @@ const FORKED_FROM = 4;
 /** What a line of work does with its next turn. */
 const ways = ['append', 'ask', 'cancel', 'fork'] as const;
 
-/** contract.md §15 and §23: what a tree has is what the results of its history say, in copies of the history too. */
+/** decisions.md "Workspace": what a tree has is what the results of its history say, in copies of the history too. */
 describe('workspaces that are forked, wait and are cancelled while everything is killed', () => {
   let system: FaultSystem;
   before(async function () {

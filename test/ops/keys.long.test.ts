@@ -10,7 +10,7 @@ import { runWritten } from './written.js';
 
 const FIELDS = ['id', 'project', 'name', 'scopes', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'];
 
-describe('npm run keys (contract.md §5, §13)', () => {
+describe('npm run keys (decisions.md "Running it", "Results")', () => {
   const service = useService();
 
   const run = (...args: string[]) => runWritten(() => runKeys(args, service.config.databaseUrl));

@@ -69,7 +69,7 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
   const { databaseUrl } = options;
   const database = databaseUrl === undefined ? await createTestDatabase() : { url: databaseUrl, drop: async () => {} };
   const { config, remove } = testConfig(database.url, options.models ?? [TEST_MODEL], options.config ?? {});
-  // The SDK's own environment configuration names the Temporal server (contract.md §5).
+  // The SDK's own environment configuration names the Temporal server (decisions.md "Running it").
   process.env.TEMPORAL_ADDRESS = options.temporalAddress ?? (await temporalAddress());
   const log = testLogger();
   const db = await openDataSource(database.url, 4, 'test');

@@ -230,7 +230,7 @@ class BudgetSession {
   }
 }
 
-/** contract.md §10: a budget is never exceeded by more than the error of the token estimate. */
+/** decisions.md "Money and models": a budget is never exceeded by more than the error of the token estimate. */
 describe(`the budgets of ${TURNS} random turns`, function () {
   this.timeout(120_000 + TURNS * 2_000);
   let kept: Kept;

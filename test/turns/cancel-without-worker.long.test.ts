@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { text, wait } from '../support/scripted-model.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 
-/** contract.md §3 "POST cancel while Temporal or every worker is away". */
+/** decisions.md "Turns and events", "POST cancel while Temporal or every worker is away". */
 describe('cancel without a worker', () => {
   let service: TurnService;
   beforeEach(async () => (service = await startTurnService({ workers: 0, config: { shutdownGraceSeconds: 0 } })));

@@ -9,7 +9,7 @@ import { expectAcceptedRequests, useTemporalClient, useTurnService } from '../su
 
 const RUNS = 20;
 
-/** docs/interface.md "The status of a session"; contract.md §3 "After cancel". */
+/** docs/interface.md "The status of a session"; decisions.md "Turns and events", "After cancel". */
 describe('cancel', () => {
   const temporal = useTemporalClient();
   const service = useTurnService();

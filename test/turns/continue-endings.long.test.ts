@@ -13,7 +13,7 @@ const busyFor = (type: 'overloaded_error' | 'rate_limit_error', ms: number) =>
 const buy = () => toolUse('mcp__shop__buy', {}, { id: 'toolu_buy' });
 const send = () => toolUse('mcp__shop__send', {}, { id: 'toolu_send' });
 
-/** contract.md §9 "Continue": after each way in which a turn can end without completing, and at several moments of it. */
+/** decisions.md "Messages while a turn runs", "Continue": after each way in which a turn can end without completing, and at several moments of it. */
 describe('a turn that is continued', function () {
   this.timeout(60_000);
   let service: TurnService;

@@ -3,7 +3,7 @@ import { streaming } from '../support/open-turn.js';
 import { failure, text, toolUse } from '../support/scripted-model.js';
 import { expectAcceptedRequests, useRegisteredMcp } from '../support/use.js';
 
-/** contract.md §9 "Continue". */
+/** decisions.md "Messages while a turn runs", "Continue". */
 describe('a turn that is continued', () => {
   let calls = 0;
   let hold: Promise<void> = Promise.resolve();

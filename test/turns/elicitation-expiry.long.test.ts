@@ -16,7 +16,7 @@ const ELICITATION_TIMEOUT_SECONDS = 11;
 /** And that of its call. */
 const TOOL_TIMEOUT_SECONDS = 5;
 
-/** contract.md §11: `ELICITATION_TIMEOUT_SECONDS`, and `TURN_TIMEOUT_SECONDS` and `TOOL_TIMEOUT_SECONDS` while a server asks. */
+/** decisions.md "Tasks and elicitation": `ELICITATION_TIMEOUT_SECONDS`, and `TURN_TIMEOUT_SECONDS` and `TOOL_TIMEOUT_SECONDS` while a server asks. */
 describe('a question without an answer', () => {
   let answers: ElicitResult[];
 

@@ -16,7 +16,7 @@ const large = (kib: number): Question => {
   return { mode: 'form', message: 'Long', requestedSchema: { type: 'object', properties } } as Question;
 };
 
-/** contract.md §11 and §23: what a server may ask. */
+/** decisions.md "Tasks and elicitation": what a server may ask. */
 describe('the questions of a server', () => {
   let work: (call: TestToolCall) => unknown;
   const { service, registered } = useRegisteredMcp('ops', { tools: [{ name: 'deploy', run: (call) => work(call) }] });

@@ -12,7 +12,7 @@ const FORM: Question = {
 };
 const PAGE: Question = { mode: 'url', message: 'Please pay.', elicitationId: 'p1', url: 'https://pay.example.com/1' };
 
-/** What operators and clients see of the questions of servers (contract.md §11). */
+/** What operators and clients see of the questions of servers (decisions.md "Tasks and elicitation"). */
 describe('a question of a server', () => {
   const temporal = useTemporalClient();
   let work: (call: TestToolCall) => unknown;

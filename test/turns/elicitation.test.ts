@@ -26,7 +26,7 @@ const result = (elicitation_id: string, action: string, content?: object | null)
   ...(content !== undefined && { content }),
 });
 
-/** contract.md §11 "Elicitation", against a server of the MCP SDK. */
+/** decisions.md "Tasks and elicitation", "Elicitation", against a server of the MCP SDK. */
 describe('a server that asks', () => {
   let work: (call: TestToolCall) => unknown;
   let workTask: (task: TestTask) => unknown;

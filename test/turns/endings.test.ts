@@ -3,7 +3,7 @@ import { message, redactedThinking, steps, text, thinking, toolUse, wait } from 
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
-/** contract.md §3 `turn.completed`, `agent.thinking`, `agent.message`; §5 MAX_STEPS, TURN_TIMEOUT_SECONDS. */
+/** decisions.md "Turns and events" `turn.completed`, `agent.thinking`, `agent.message`; "Running it", MAX_STEPS, TURN_TIMEOUT_SECONDS. */
 describe('how a turn goes and ends', () => {
   const service = useTurnService({ config: { maxSteps: 2 } });
   expectAcceptedRequests(service);

@@ -8,7 +8,7 @@ const ACTION_TIMEOUT_SECONDS = 9;
 /** Less than a wait, and enough for three steps on a busy machine. */
 const TURN_TIMEOUT_SECONDS = 8;
 
-/** contract.md §6: a call without an answer, and the turn's own time limit. */
+/** decisions.md "Person in the loop": a call without an answer, and the turn's own time limit. */
 describe('a wait that ends by time', function () {
   this.timeout(60_000);
   const client = useTemporalClient();

@@ -29,7 +29,7 @@ const WINDOW = 8000;
 const NEW_IDS = /(ses|turn|evt)_[0-9a-z]{26}/g;
 const TIMES = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s"\\<,]*/g;
 
-/** contract.md §21. */
+/** decisions.md "Forks". */
 describe('a fork of a session', function () {
   this.timeout(170_000);
   let found = 'Found it. '.repeat(250);

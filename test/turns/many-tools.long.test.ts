@@ -16,7 +16,7 @@ import { expectAcceptedRequests, use, useTurnService } from '../support/use.js';
 
 const KIB = 1024;
 
-/** contract.md §19: ten servers with 250 tools each. */
+/** decisions.md "Tools found by search": ten servers with 250 tools each. */
 describe('the tools of a turn that are too many to show', () => {
   const servers = use(
     async () => {
@@ -225,7 +225,7 @@ describe('the tools of a turn that are left out', () => {
   });
 });
 
-/** contract.md §10, §19. */
+/** decisions.md "Money and models", "Tools found by search". */
 describe('the tools of a turn that falls back to a model with a smaller window', () => {
   const [server] = manyTools();
   const mcp = use(

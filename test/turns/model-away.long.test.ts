@@ -10,7 +10,7 @@ const retries = (stream: SseReader) => stream.frames.filter(({ event }) => event
 const untilAttempt = (stream: SseReader, attempt: number) =>
   stream.until(({ event, data }) => event === 'agent.retry.delta' && data.attempt === attempt);
 
-/** contract.md §13 "A model that is away". */
+/** decisions.md "Results", "A model that is away". */
 describe('a turn whose model is away', () => {
   const service = useTurnService({ config: { modelRetrySeconds: 6, workerMaxActivities: 1 } });
   afterEach(() => service.model.reset());

@@ -17,7 +17,7 @@ import { useTurnService } from '../support/use.js';
 /** Retried at once: what is tested is that it is retried, not how long that takes. */
 const soon = { 'retry-after-ms': '1' };
 
-/** contract.md §3 "agent.message", "turn.failed", "usage". */
+/** decisions.md "Turns and events", "agent.message", "turn.failed", "usage". */
 describe('a model call that fails', () => {
   const service = useTurnService({ config: { modelIdleSeconds: 1, modelRetrySeconds: 3 } });
   afterEach(() => service.model.reset());

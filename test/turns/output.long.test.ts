@@ -25,7 +25,7 @@ const VALUE = { late: [4711, 4712] };
 const give = (value: Record<string, unknown> = VALUE): Reply => [toolUse('give_output', value)];
 const WRONG = { late: ['4711'] };
 
-/** contract.md §20. */
+/** decisions.md "Output schema". */
 describe('the output of a turn by a schema', () => {
   const service = useTurnService({ model: { price: PRICE } });
   expectAcceptedRequests(service);

@@ -8,7 +8,7 @@ import { expectAcceptedRequests, useRegisteredMcp } from '../support/use.js';
 
 const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
 
-/** contract.md §6 "Waiting" and "Answering". */
+/** decisions.md "Person in the loop", "Waiting" and "Answering". */
 describe('a turn with a person in the loop', function () {
   this.timeout(60_000);
   const { mcp, service, registered } = useRegisteredMcp(

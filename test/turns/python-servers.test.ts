@@ -6,7 +6,7 @@ import { skip } from '../support/skip.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
 
-/** contract.md §11 against servers that are not of the SDK that the service uses. */
+/** decisions.md "Tasks and elicitation" against servers that are not of the SDK that the service uses. */
 describe('turns with servers of the Python SDK', () => {
   let service: TurnService | undefined;
   const stops: (() => Promise<void>)[] = [];

@@ -4,7 +4,7 @@ import { reachedLimit } from '../support/rows.js';
 import { steps, streamError, text, toolUse, wait } from '../support/scripted-model.js';
 import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
-/** contract.md §9 "A message while a turn is open": the queue. */
+/** decisions.md "Messages while a turn runs", "A message while a turn is open": the queue. */
 describe('messages that queue', () => {
   const service = useTurnService();
   expectAcceptedRequests(service);

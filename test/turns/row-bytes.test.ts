@@ -8,7 +8,7 @@ import { useTurnService } from '../support/use.js';
 
 const MAX_BYTES = 10 ** 6;
 
-/** contract.md §14, "Storage of a project". */
+/** decisions.md "Limits of work", "Storage of a project". */
 describe('the bytes of the rows of sessions', () => {
   const service = useTurnService({ config: { maxStoragePerProject: MAX_BYTES }, own: 'the storage of its project' });
 

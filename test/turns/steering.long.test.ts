@@ -3,7 +3,7 @@ import { useTurnService } from '../support/use.js';
 
 const RACES = 500;
 
-/** contract.md §9: what is accepted is never lost and never delivered twice. */
+/** decisions.md "Messages while a turn runs": what is accepted is never lost and never delivered twice. */
 describe('steering against the end of a turn', () => {
   const service = useTurnService();
 

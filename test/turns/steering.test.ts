@@ -12,7 +12,7 @@ interface Page {
   meta: { next_cursor: string | null };
 }
 
-/** contract.md §9 "A message while a turn is open": steering. */
+/** decisions.md "Messages while a turn runs", "A message while a turn is open": steering. */
 describe('messages that steer', () => {
   const service = useTurnService();
   expectAcceptedRequests(service);

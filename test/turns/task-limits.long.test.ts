@@ -8,7 +8,7 @@ import { useRegisteredMcp } from '../support/use.js';
 const MAX_OF_TURN = 50;
 const MAX_OF_PROJECT = 500;
 
-/** contract.md §11: how many tasks may be open. */
+/** decisions.md "Tasks and elicitation": how many tasks may be open. */
 describe('open tasks', () => {
   let tasks: TestTask[] = [];
   const { mcp, service, registered } = useRegisteredMcp('ops', {

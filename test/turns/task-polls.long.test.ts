@@ -4,7 +4,7 @@ import type { McpServerOptions, TestTask } from '../support/mcp-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { useRegisteredMcp, useTemporalClient } from '../support/use.js';
 
-/** contract.md §11: how the tasks of a turn are polled beside each other. */
+/** decisions.md "Tasks and elicitation": how the tasks of a turn are polled beside each other. */
 describe('the polls of several tasks', () => {
   const temporal = useTemporalClient();
   let tasks = new Map<unknown, TestTask>();

@@ -13,7 +13,7 @@ interface Received {
   at: number;
 }
 
-/** contract.md §11 "Details of tasks": which requests a server gets about a task, and when. */
+/** decisions.md "Tasks and elicitation", "Details of tasks": which requests a server gets about a task, and when. */
 describe('the requests about a task', () => {
   const temporal = useTemporalClient();
   let work: (task: TestTask) => unknown;

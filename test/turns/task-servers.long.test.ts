@@ -4,7 +4,7 @@ import { McpServers, type TestMcpServer, type TestTask, type TestTool } from '..
 import { steps, toolUse } from '../support/scripted-model.js';
 import { useTurnService } from '../support/use.js';
 
-/** contract.md §11 "Tasks", for each kind of server and tool. */
+/** decisions.md "Tasks and elicitation", "Tasks", for each kind of server and tool. */
 describe('a task', () => {
   const servers = new McpServers();
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));

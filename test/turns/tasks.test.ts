@@ -7,7 +7,7 @@ import { useMcpServer, useTemporalClient, useTurnService } from '../support/use.
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** contract.md §11 "Tasks", against a server of the MCP SDK. */
+/** decisions.md "Tasks and elicitation", "Tasks", against a server of the MCP SDK. */
 describe('a tool call that is a task', () => {
   const client = useTemporalClient();
   let name: string;

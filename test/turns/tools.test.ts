@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
-/** Tool use as the model may get it wrong (contract.md §3, §4): an error result, never a failed turn. */
+/** Tool use as the model may get it wrong (decisions.md "Turns and events", "What the agent has"): an error result, never a failed turn. */
 describe('tool calls of a turn', () => {
   const service = useTurnService();
   expectAcceptedRequests(service);

@@ -9,7 +9,7 @@ const STORED = 'a\ufffdb\ufffdc';
 const VALUE = { [ODD]: ODD, deep: [{ [ODD]: [ODD, '\\u0000', 1189238471982374913n.toString()] }] };
 const STORED_VALUE = { [STORED]: STORED, deep: [{ [STORED]: [STORED, '\\u0000', '1189238471982374913'] }] };
 
-/** contract.md §1 "Text that Postgres or JSON cannot carry". */
+/** decisions.md "HTTP", "Text that Postgres or JSON cannot carry". */
 describe('text that JSON can escape and Postgres cannot store', () => {
   const { service, mcp, registered } = useRegisteredMcp(
     'odd',

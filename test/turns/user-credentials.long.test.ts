@@ -30,7 +30,7 @@ async function startTokenServer(): Promise<TokenServer> {
   return { mcp, ...server };
 }
 
-/** contract.md §18, against servers that know their users by their tokens. */
+/** decisions.md "User credentials", against servers that know their users by their tokens. */
 describe('the credential of a user', () => {
   let service: TurnService;
   let server: TokenServer;

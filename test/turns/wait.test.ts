@@ -11,7 +11,7 @@ import { message, steps, toolUse } from '../support/scripted-model.js';
 import { expectAcceptedRequests, useTemporalClient, useTurnService } from '../support/use.js';
 import { confirmation, customTool, sendAnswers } from '../support/waiting-turns.js';
 
-/** contract.md §23: an agent that goes on after a time. */
+/** decisions.md "An agent that waits": an agent that goes on after a time. */
 describe('the tool wait', () => {
   const client = useTemporalClient();
   // Less than the longest wait: that one has its own limit.

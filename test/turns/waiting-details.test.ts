@@ -4,7 +4,7 @@ import { failure, text, toolUse, wait } from '../support/scripted-model.js';
 import { upload } from '../support/upload.js';
 import { expectAcceptedRequests, useTurnService } from '../support/use.js';
 
-/** contract.md §9: what holds for the turns that messages which wait and continue begin. */
+/** decisions.md "Messages while a turn runs": what holds for the turns that messages which wait and continue begin. */
 describe('the turn of a message that waited', () => {
   const service = useTurnService();
   expectAcceptedRequests(service);

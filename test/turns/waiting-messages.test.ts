@@ -8,7 +8,7 @@ import { upload } from '../support/upload.js';
 import { confirmation, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { expectAcceptedRequests, useMcpServer, useTurnService } from '../support/use.js';
 
-/** contract.md §9: what a message that waits may carry, when it is refused, and the moments at which it is delivered. */
+/** decisions.md "Messages while a turn runs": what a message that waits may carry, when it is refused, and the moments at which it is delivered. */
 describe('messages that wait', () => {
   const mcp = useMcpServer({ tools: [{ name: 'send', run: () => 'sent' }] });
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));

@@ -66,7 +66,7 @@ const HOSTILE: Record<string, Call[]> = {
   ],
 };
 
-/** Nothing here slows other sessions (docs/contract.md, workspaces). The longest piece is that of a core of a server. */
+/** Nothing here slows other sessions (docs/decisions.md, workspaces). The longest piece is that of a core of a server. */
 describe('the event loop of worker and API', function () {
   // A piece that the work makes comes again each time; one of the compiler or of a busy machine does not.
   this.retries(2);

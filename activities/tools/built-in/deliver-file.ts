@@ -15,7 +15,7 @@ interface Input {
 }
 
 /**
- * Delivers a file to the user (contract.md §4). The object's key is derived from the call, so that a retry overwrites it.
+ * Delivers a file to the user (decisions.md "What the agent has"). The object's key is derived from the call, so that a retry overwrites it.
  * One transaction stores the row, `agent.file` and the result.
  */
 export const deliverFile: BuiltInTool = {

@@ -8,7 +8,7 @@ interface Input extends TextWindow {
   file_id: string;
 }
 
-/** Shows a file of the session, or the full text of a shortened tool result (contract.md §4). */
+/** Shows a file of the session, or the full text of a shortened tool result (decisions.md "What the agent has"). */
 export const readFile: BuiltInTool = {
   name: 'read_file',
   description:

@@ -19,7 +19,7 @@ interface Input extends TextWindow {
   path: string;
 }
 
-/** Shows one file of a selected skill: text in pages of lines, images as images (contract.md §4). */
+/** Shows one file of a selected skill: text in pages of lines, images as images (decisions.md "What the agent has"). */
 export const readSkillFileTool: BuiltInTool = {
   name: 'read_skill_file',
   description:

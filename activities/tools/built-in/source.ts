@@ -12,7 +12,7 @@ import { waitTool } from './wait.js';
 import type { CommandPlaces } from './workspace/kind.js';
 import { workspaceTools } from './workspace/tools.js';
 
-/** The built-in tools of a turn (contract.md §4), in a fixed order: those of skills first, then those of a workspace, and `wait`. */
+/** The built-in tools of a turn (decisions.md "What the agent has"), in a fixed order: those of skills first, then those of a workspace, and `wait`. */
 export function builtInSource(deps: ToolDeps & TurnDeps, places: CommandPlaces): ToolSource {
   return {
     tools: ({ turn }) => [

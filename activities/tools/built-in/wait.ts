@@ -23,7 +23,7 @@ const definition = {
   },
 };
 
-/** The tool `wait` (contract.md §23). */
+/** The tool `wait` (decisions.md "An agent that waits"). */
 export function waitTool(deps: TurnDeps): TurnTool {
   return {
     definition,

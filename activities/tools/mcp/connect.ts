@@ -51,7 +51,7 @@ export async function beginServers(
 }
 
 /**
- * Connects all servers of a session in parallel at the start of a turn, with one attempt of 8 s each (contract.md §2),
+ * Connects all servers of a session in parallel at the start of a turn, with one attempt of 8 s each (decisions.md "Resources"),
  * and records the outcome in their rows. A failed connection is an outcome, not an error.
  * @throws the signal's reason when it aborts
  */

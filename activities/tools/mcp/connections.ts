@@ -18,7 +18,7 @@ import { Cleaner } from '../../../src/mcp/cleaner.js';
 import { UserConnections } from './user-connections.js';
 import { ignored } from '../../../src/platform/ignored.js';
 
-/** contract.md §2 "Tools of a turn": one attempt to connect. */
+/** decisions.md "Resources", "Tools of a turn": one attempt to connect. */
 const CONNECT_SECONDS = 8;
 /** Messages that the servers of a project may send unasked, such as progress: at once, and per second after that. */
 const UNASKED_BURST = 1000;

@@ -3,7 +3,7 @@ import { definitionBytes, maxDefinitionBytes, type DefinitionLimits } from '../d
 import type { McpServerTool } from './names.js';
 
 /**
- * The tools of a turn whose definitions the model gets once it has found them (docs/contract.md §19), by their full names, in the
+ * The tools of a turn whose definitions the model gets once it has found them (docs/decisions.md "Tools found by search"), by their full names, in the
  * turn's order.
  */
 export type Deferred = ReadonlyMap<string, McpServerTool>;

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../../src/platform/json-object.js';
 import type { McpServerTool } from './names.js';
 
 /**
- * Ranks tools by the words of a query that their name, server, description or arguments contain (docs/contract.md §19): more
+ * Ranks tools by the words of a query that their name, server, description or arguments contain (docs/decisions.md "Tools found by search"): more
  * different words first, then more of them in the name, then the given order. A query that is a name gives its tools first.
  */
 export function searchTools(tools: Iterable<McpServerTool>, query: string): McpServerTool[] {

@@ -27,7 +27,7 @@ export interface McpToolCall extends ToolCall {
 
 export type CalledServer = ConnectTarget & Pick<McpServerRow, 'name' | 'allowed_tools' | 'changed_tools'>;
 
-/** The server did not take the credential of the session's user, and has not run the call (contract.md §18). */
+/** The server did not take the credential of the session's user, and has not run the call (decisions.md "User credentials"). */
 export class CredentialRefusedError extends Error {
   override readonly name = 'CredentialRefusedError';
 }
@@ -51,7 +51,7 @@ interface SendState {
 }
 
 /**
- * Sends a call to a server once, if the server's rules allow it (contract.md §3 "Tool calls"). It is sent again only, once, if the
+ * Sends a call to a server once, if the server's rules allow it (decisions.md "Turns and events", "Tool calls"). It is sent again only, once, if the
  * connection broke and the tool may be repeated. Errors of the call become results that tell the model what to do.
  * @throws the signal's reason when `call.signal` aborts, after sending `notifications/cancelled`; CredentialRefusedError
  */

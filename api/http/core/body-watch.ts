@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../../src/platform/errors.js';
 
-/** Idle timeout of a body (docs/contract.md §1). */
+/** Idle timeout of a body (docs/decisions.md "HTTP"). */
 const BODY_IDLE_TIMEOUT_MS = 30_000;
 /** A slower body would hold its connection, and what has arrived of it, for an hour. */
 const MIN_BYTES_PER_SECOND = 16 * 1024;
@@ -12,7 +12,7 @@ export interface BodyPace {
   minBytesPerSecond?: number;
 }
 
-/** Refuses a body that stalls, or that stays below the minimum rate for a whole window (docs/contract.md §1). */
+/** Refuses a body that stalls, or that stays below the minimum rate for a whole window (docs/decisions.md "HTTP"). */
 export class BodyWatch {
   readonly #idle: NodeJS.Timeout;
   readonly #window: NodeJS.Timeout;

@@ -7,7 +7,7 @@ import { requestsRefused } from '../../../src/platform/metrics.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import { lingerForBody } from './linger.js';
 
-/** Converts every error that a handler throws into a response (contract.md §1 "Error envelope"). */
+/** Converts every error that a handler throws into a response (decisions.md "HTTP", "Error envelope"). */
 export function errorResponse(): Middleware {
   return async (ctx, next) => {
     try {

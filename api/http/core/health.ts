@@ -9,7 +9,7 @@ export function healthz(): Middleware {
   };
 }
 
-/** `GET /readyz`, `?deep=1` (contract.md §5). */
+/** `GET /readyz`, `?deep=1` (decisions.md "Running it"). */
 export function readyz(readiness: Readiness): Middleware {
   return async (ctx) => {
     const { status, body } = await answerReadiness(readiness, ctx.query.deep === '1');

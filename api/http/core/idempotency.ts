@@ -26,7 +26,7 @@ export const withoutKey: Idempotency = {
 };
 
 /**
- * Reads the request's `Idempotency-Key` (contract.md §1).
+ * Reads the request's `Idempotency-Key` (decisions.md "HTTP").
  * @throws ServiceError `bad_request` if the key is malformed
  */
 export function idempotencyOf(ctx: Context, deps: ApiDeps, { projectId, token }: Caller, status: number): Idempotency {

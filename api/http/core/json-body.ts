@@ -11,7 +11,7 @@ const MAX_DEPTH = 64;
 const MAX_WIDTH = 2000;
 
 /**
- * Reads the request's JSON (docs/contract.md §1, §14).
+ * Reads the request's JSON (docs/decisions.md "HTTP", "Limits of work").
  * @throws ServiceError `unsupported_media_type`, `content_too_large`, `bad_request`, or `validation_error` for text
  * that cannot be stored and for JSON that is too deep or too wide or has more than `maxValues` values
  */

@@ -29,7 +29,7 @@ export interface Call<Body = unknown, Resource = unknown> {
   /** The body, validated by the operation's schema (undefined without a schema). */
   body: Body;
   /**
-   * Stores the response in the request's idempotency record, in the transaction that has the effect (contract.md §1).
+   * Stores the response in the request's idempotency record, in the transaction that has the effect (decisions.md "HTTP").
    * Does nothing without an `Idempotency-Key`. Every POST that creates something calls it.
    */
   record: (tx: Db, response: unknown) => Promise<void>;
@@ -43,7 +43,7 @@ export interface Call<Body = unknown, Resource = unknown> {
 }
 
 /**
- * An operation of the API: one file each, starting with its schema. The order of checks is that of contract.md §1: key,
+ * An operation of the API: one file each, starting with its schema. The order of checks is that of decisions.md "HTTP": key,
  * permission, rate limit, `resource` (from the path), body, idempotency, `handle` (api/http/core/serve).
  */
 // oxlint-disable-next-line typescript/no-explicit-any -- a table holds many types; operation() keeps each together
@@ -60,7 +60,7 @@ export interface Operation<Body = any, Resource = any> {
   body?: JsonSchema;
   /** A request without a body is one with the body {}. */
   optionalBody?: true;
-  /** Limit of the JSON values in the body, if it is not the usual one (docs/contract.md §14). */
+  /** Limit of the JSON values in the body, if it is not the usual one (docs/decisions.md "Limits of work"). */
   maxBodyValues?: number;
   /** The operation reads the body itself, as a stream (multipart). */
   multipart?: true;

@@ -4,13 +4,13 @@ import type { Caller, Route } from './operation.js';
 import type { RateLimiter, RateLimitState, TokenLimiter } from '../../../src/projects/limits.js';
 import type { SessionToken } from '../../../src/projects/session-token.js';
 
-/** Requests a minute of one operation, of all tokens of a session together (docs/contract.md §16). */
+/** Requests a minute of one operation, of all tokens of a session together (docs/decisions.md "Session tokens"). */
 const MAX_TOKEN_WRITES = 20;
 const MAX_TOKEN_READS = 120;
 
 /**
- * Counts the request against its project's limit for the operation, and sets the rate limit headers (contract.md §1). Requests with
- * session tokens have a limit of their own, of the same size: whatever pages do, the project's back end has its own (§16).
+ * Counts the request against its project's limit for the operation, and sets the rate limit headers (decisions.md "HTTP"). Requests with
+ * session tokens have a limit of their own, of the same size: whatever pages do, the project's back end has its own ("Session tokens").
  * @throws ServiceError `rate_limit_exceeded`
  */
 export async function applyRateLimit(

@@ -5,7 +5,7 @@ import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { MIB } from '../../../src/platform/units.js';
 import { waitForRoom } from './wait-for-room.js';
 
-/** Limits of contract.md §14. */
+/** Limits of decisions.md "Limits of work". */
 const LIMITS = {
   /** Reads of a project under way: being answered, or answered and not read to the end. */
   maxReadsPerProject: 16,

@@ -10,7 +10,7 @@ const TIMEOUTS = {
 const MAX_LISTENERS = 20;
 
 /**
- * Closes the connection of a client that reads no byte of its response for 10 s (contract.md §14), because an answer
+ * Closes the connection of a client that reads no byte of its response for 10 s (decisions.md "Limits of work"), because an answer
  * stays in memory until then. Event streams have their own rule (api/events/sse-connection).
  */
 export function responseTimeout({ answerMs, downloadMs, checkMs } = TIMEOUTS): Middleware {

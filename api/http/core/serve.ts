@@ -14,10 +14,10 @@ import { sendBytes } from './send-bytes.js';
 import { sessionNotFound } from './session-of-path.js';
 import { bodyCheck, queryCheck } from './validate.js';
 
-/** Limit of docs/contract.md §14. The largest request of a client, 50 answers, has 300 values. */
+/** Limit of docs/decisions.md "Limits of work". The largest request of a client, 50 answers, has 300 values. */
 const MAX_BODY_VALUES = 10_000;
 
-/** Runs one operation with the common steps, in the order of contract.md §1. */
+/** Runs one operation with the common steps, in the order of decisions.md "HTTP". */
 export function serve(route: Route, deps: ApiDeps): Middleware {
   const [, path, permission, limited, operation] = route;
   const isRead = isBoundedRead(route);
@@ -62,7 +62,7 @@ function hasNoBody({ req }: Context): boolean {
   return req.headers['transfer-encoding'] === undefined && Number(req.headers['content-length'] ?? 0) === 0;
 }
 
-/** A key needs the operation's permission, a session token its scope (docs/contract.md §16). */
+/** A key needs the operation's permission, a session token its scope (docs/decisions.md "Session tokens"). */
 function checkPermission({ token, scopes }: Caller, [, , permission, , , tokenScope]: Route): void {
   if (token === null) requireScope({ scopes }, permission!);
   else if (tokenScope === null) refuseToken(permission!);

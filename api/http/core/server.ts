@@ -7,7 +7,7 @@ import { closeOldestIdle } from './idle-connections.js';
 
 const LIMITS = {
   maxConnections: 10_000,
-  /** Beyond this number the oldest idle connections are closed (docs/contract.md §14). */
+  /** Beyond this number the oldest idle connections are closed (docs/decisions.md "Limits of work"). */
   maxWithIdle: 8_000,
   headersTimeout: 20_000,
   /**

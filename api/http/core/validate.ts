@@ -6,7 +6,7 @@ import { isStorableText } from '../../../src/platform/text.js';
 import { utcTimestamp } from '../../../src/platform/timestamps.js';
 import type { JsonSchema } from './operation.js';
 
-/** Lengths count code points (contract.md §1 "Characters"), as ajv does. */
+/** Lengths count code points (decisions.md "HTTP", "Characters"), as ajv does. */
 const OPTIONS = {
   allErrors: true,
   strict: true,

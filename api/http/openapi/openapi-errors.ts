@@ -19,7 +19,7 @@ const place = {
   }),
 };
 
-/** The schema of `details` for each error type that has one (contract.md §1). */
+/** The schema of `details` for each error type that has one (decisions.md "HTTP"). */
 const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   skill_not_found: list('skill_ids', 'The ids that name no skill.'),
   file_not_found: list('file_ids', 'The ids that name no file.'),

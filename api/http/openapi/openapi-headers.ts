@@ -26,7 +26,7 @@ export function referToHeaders(...names: string[]): Record<string, JsonSchema> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Additional response headers of error types (contract.md §1). */
+/** Additional response headers of error types (decisions.md "HTTP"). */
 export function headersOf(type: ErrorType): string[] {
   if (type === 'authentication_error') return ['WWW-Authenticate'];
   if (['rate_limit_exceeded', 'too_many_streams', 'too_many_requests'].includes(type)) return ['Retry-After'];

@@ -8,7 +8,7 @@ interface PartHandler {
   onEnd(): void;
 }
 
-/** Limits of docs/contract.md §14 and RFC 2046 §5.1.1. Browsers send boundaries of 40 characters, headers of 200. */
+/** Limits of docs/decisions.md "Limits of work" and RFC 2046 §5.1.1. Browsers send boundaries of 40 characters, headers of 200. */
 const MAX_PART_HEADER_BYTES = 16 * 1024;
 export const MAX_BOUNDARY_LENGTH = 70;
 

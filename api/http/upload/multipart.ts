@@ -16,7 +16,7 @@ export type { Upload, UploadRules };
 
 /**
  * Runs `store` with the upload of a call in a slot of its project, once for its `Idempotency-Key`: two uploads are equal
- * if file name and bytes are equal (contract.md §1).
+ * if file name and bytes are equal (decisions.md "HTTP").
  */
 export function storeUpload<T>(
   { ctx, deps, caller, once }: Pick<Call, 'ctx' | 'deps' | 'caller' | 'once'>,
@@ -30,8 +30,7 @@ export function storeUpload<T>(
 
 /**
  * Receives the single file of a multipart body, in its field `file`, into a temporary file that exists while `use`
- * runs. Every limit is enforced while bytes arrive, and the temporary file is always removed (docs/contract.md §1,
- * §14).
+ * runs. Every limit is enforced while bytes arrive, and the temporary file is always removed (docs/decisions.md "HTTP", "Limits of work").
  * @throws ServiceError `unsupported_media_type`, `bad_request`, `validation_error`, the rules' `tooLarge`,
  * `content_too_large`, `request_timeout`
  */

@@ -11,7 +11,7 @@ import { BodyWatch, type BodyPace } from '../core/body-watch.js';
 import { MIB } from '../../../src/platform/units.js';
 import { ignored } from '../../../src/platform/ignored.js';
 
-/** Limit of bytes in addition to the file: other parts, headers and boundaries (docs/contract.md §1 "Uploads"). */
+/** Limit of bytes in addition to the file: other parts, headers and boundaries (docs/decisions.md "HTTP", "Uploads"). */
 const MAX_OTHER_BYTES = MIB;
 const FIELD = 'file';
 

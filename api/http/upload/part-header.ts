@@ -2,7 +2,7 @@ import { parse } from 'content-disposition';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { decodeUtf8 } from '../../../src/platform/text.js';
 
-/** Limits of docs/contract.md §14: the parser's time grows with the square of the number of parameters. */
+/** Limits of docs/decisions.md "Limits of work": the parser's time grows with the square of the number of parameters. */
 const MAX_DISPOSITION_BYTES = 8 * 1024;
 const MAX_PARAMETERS = 16;
 

@@ -23,5 +23,5 @@ export const GUIDES = [
   ['python', 'Python without a client'],
   ['console', 'The console'],
   ['settings', 'Settings'],
-  ['contract', 'Decisions in detail'],
+  ['decisions', 'Decisions in detail'],
 ] as const;

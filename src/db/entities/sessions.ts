@@ -5,19 +5,19 @@ interface PermissionPolicy {
   type: 'always_allow' | 'always_ask';
 }
 
-/** Permissions for the tools of one of the session's MCP servers (contract.md §6). */
+/** Permissions for the tools of one of the session's MCP servers (decisions.md "Person in the loop"). */
 export interface McpToolset {
   type: 'mcp_toolset';
   mcp_server_id: string;
   default_config?: { permission_policy: PermissionPolicy };
   configs?: { name: string; permission_policy: PermissionPolicy }[];
-  /** The server may ask the person while a call runs (contract.md §11). */
+  /** The server may ask the person while a call runs (decisions.md "Tasks and elicitation"). */
   elicitation?: boolean;
-  /** Whether the model has to find the tools (contract.md §19); `auto` if not given. */
+  /** Whether the model has to find the tools (decisions.md "Tools found by search"); `auto` if not given. */
   defer?: 'auto' | 'always' | 'never';
 }
 
-/** A tool that the client runs (contract.md §6). */
+/** A tool that the client runs (decisions.md "Person in the loop"). */
 export interface CustomTool {
   type: 'custom';
   name: string;
@@ -25,14 +25,14 @@ export interface CustomTool {
   input_schema: Record<string, unknown>;
 }
 
-/** The session has a workspace, and the permissions for its tools (contract.md §15). */
+/** The session has a workspace, and the permissions for its tools (decisions.md "Workspace"). */
 export interface WorkspaceToolset {
   type: 'workspace';
   default_config?: { permission_policy: PermissionPolicy };
   configs?: { name: string; permission_policy: PermissionPolicy }[];
 }
 
-/** The agent may wait until a time (contract.md §23). */
+/** The agent may wait until a time (decisions.md "An agent that waits"). */
 export interface WaitTool {
   type: 'wait';
 }
@@ -53,7 +53,7 @@ export interface SessionRow {
   instruction: string | null;
   mcp_servers: string[];
   metadata: Record<string, string>;
-  /** As the client sent them (contract.md §6). */
+  /** As the client sent them (decisions.md "Person in the loop"). */
   tools: SessionTool[];
   /** The custom tools among them, with schemas that a model's API accepts. */
   model_tools: CustomTool[];
@@ -62,7 +62,7 @@ export interface SessionRow {
   budget: Budget | null;
   /** That of its model's price when it was created; null without a price. */
   currency: string | null;
-  /** For whom the agent acts (contract.md §18); null: for nobody. */
+  /** For whom the agent acts (decisions.md "User credentials"); null: for nobody. */
   end_user: string | null;
   /** The beginning of the first message; null without one. */
   preview: string | null;

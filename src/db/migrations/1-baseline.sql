@@ -418,7 +418,7 @@ CREATE TABLE turn_servers (
   PRIMARY KEY (turn_id, server_id)
 );
 
--- Every call of the model, also the failed ones: what they cost counts (contract.md, usage).
+-- Every call of the model, also the failed ones: what they cost counts (decisions.md, usage).
 CREATE TABLE model_calls (
   turn_id text COLLATE "C" NOT NULL,
   step integer NOT NULL,
@@ -694,7 +694,7 @@ CREATE INDEX webhook_deliveries_started ON webhook_deliveries (project_id, wake_
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_attempt_at) WHERE state = 'pending';
 CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (created_at) WHERE state = 'pending';
 
--- Schedules (contract.md §12): the row is the truth, the schedule in Temporal follows it.
+-- Schedules (decisions.md "Schedules"): the row is the truth, the schedule in Temporal follows it.
 CREATE TABLE schedules (
   id text COLLATE "C" PRIMARY KEY,
   project_id text COLLATE "C" NOT NULL REFERENCES projects,
@@ -817,7 +817,7 @@ CREATE TABLE workspaces (
 -- For maintenance: which objects are still named.
 CREATE INDEX workspaces_objects ON workspaces USING gin (objects);
 
--- Versions that a later turn has replaced, for forks (contract.md §23). Each stands at the ends of the turns from turn_number on,
+-- Versions that a later turn has replaced, for forks (decisions.md "An agent that waits"). Each stands at the ends of the turns from turn_number on,
 -- until the next one.
 CREATE TABLE kept_workspaces (
   session_id text COLLATE "C" NOT NULL REFERENCES workspaces ON DELETE CASCADE,

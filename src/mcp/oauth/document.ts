@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../platform/json-object.js';
 import { codePointLength, isStorableText } from '../../platform/text.js';
 import { OauthFailure } from './failure.js';
 
-/** Limits of one document (docs/contract.md §14). */
+/** Limits of one document (docs/decisions.md "Limits of work"). */
 export const MAX_DOCUMENT_BYTES = 64 * 1024;
 const MAX_LIST_ITEMS = 1000;
 const MAX_LIST_ITEM_LENGTH = 256;

@@ -6,7 +6,7 @@ import { seal, unseal } from '../../platform/sealed.js';
 import type { ClientAuth } from './client-auth.js';
 import type { SealedGrant } from './grants.js';
 
-/** contract.md §8: lifetime of a started authorization. */
+/** decisions.md "OAuth": lifetime of a started authorization. */
 const STATE_SECONDS = 600;
 
 export interface OauthClient {

@@ -9,7 +9,7 @@ import { ignored } from '../../platform/ignored.js';
 
 /** A token is refreshed this long before it expires, or in the last fifth of a shorter lifetime. */
 const REFRESH_MARGIN_MS = 60_000;
-/** Limits of parallel refreshes (docs/contract.md §14). */
+/** Limits of parallel refreshes (docs/decisions.md "Limits of work"). */
 const MAX_REFRESHES_PER_PROJECT = 2;
 const MAX_REFRESHES = 16;
 /** How long to wait for the refresh of another process: longer than the claim of one that died. */

@@ -35,7 +35,7 @@ const FIELDS: readonly [Field, Field, Field, Field, Field] = [
 ];
 
 /**
- * Parses five fields with numbers, names, lists, ranges and steps (docs/contract.md §12).
+ * Parses five fields with numbers, names, lists, ranges and steps (docs/decisions.md "Schedules").
  * @throws CronError
  */
 export function parseCron(text: string): Cron {

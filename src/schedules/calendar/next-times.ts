@@ -18,7 +18,7 @@ const MAX_PAUSE_MS = 9 * 366 * DAY_MS;
 
 /**
  * The first `count` times after a time, or as many as there are. A local time that does not exist on a day is skipped;
- * of one that exists twice the first counts (docs/contract.md §12).
+ * of one that exists twice the first counts (docs/decisions.md "Schedules").
  * @throws CronError
  */
 export function nextTimes(timing: Timing, after: number, count: number): number[] {

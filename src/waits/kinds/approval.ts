@@ -1,6 +1,6 @@
 import { CALL_FIELDS, errorResult, EXPIRES_AT, reasonOf, type WaitKind } from './wait-kind.js';
 
-/** A call that a person allows or denies (contract.md §6). */
+/** A call that a person allows or denies (decisions.md "Person in the loop"). */
 export const approval: WaitKind<object, 'user.tool_confirmation'> = {
   type: 'tool_confirmation',
   action: `json_build_object(${CALL_FIELDS}, ${EXPIRES_AT})`,

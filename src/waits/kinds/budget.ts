@@ -9,7 +9,7 @@ export interface TooDearCall {
 const SPENT_BY_NOW = `(SELECT ${SPENT} FROM turns WHERE turns.id = w.turn_id)`;
 const MAX_COST = `(SELECT budget->'max_cost' FROM sessions WHERE sessions.id = w.session_id)`;
 
-/** A model call that does not fit into the session's budget (contract.md §10). A PATCH of the session answers it. */
+/** A model call that does not fit into the session's budget (decisions.md "Money and models"). A PATCH of the session answers it. */
 export const budget: WaitKind<TooDearCall, never> = {
   type: 'budget',
   action: `json_build_object('type', w.kind,

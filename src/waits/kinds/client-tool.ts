@@ -1,6 +1,6 @@
 import { CALL_FIELDS, errorResult, EXPIRES_AT, type WaitKind } from './wait-kind.js';
 
-/** A call that the client runs (contract.md §6). */
+/** A call that the client runs (decisions.md "Person in the loop"). */
 export const clientTool: WaitKind<object, 'user.custom_tool_result'> = {
   type: 'custom_tool_result',
   action: `json_build_object(${CALL_FIELDS}, ${EXPIRES_AT})`,

@@ -7,7 +7,7 @@ export interface MissingLogin {
   end_user: string;
 }
 
-/** A call that waits until the session's user has authorized its server (contract.md §18). */
+/** A call that waits until the session's user has authorized its server (decisions.md "User credentials"). */
 export const login: WaitKind<MissingLogin, 'user.tool_confirmation'> = {
   type: 'mcp_authorization',
   action: `json_build_object(${CALL_FIELDS}, 'mcp_server_id', w.ask->'mcp_server_id', ${EXPIRES_AT})`,

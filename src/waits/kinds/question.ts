@@ -19,7 +19,7 @@ export interface AskedQuestion {
 const OF_CALL = `'type', w.kind, 'elicitation_id', w.id, 'tool_use_id', w.tool_use_id, 'name', c.name,
   'mode', w.ask->'mode', 'message', w.ask->'message'`;
 
-/** A question that a server asks during a call (contract.md §11). */
+/** A question that a server asks during a call (decisions.md "Tasks and elicitation"). */
 export const question: WaitKind<AskedQuestion, 'user.elicitation_result'> = {
   type: 'elicitation',
   action: `CASE w.ask->>'mode'

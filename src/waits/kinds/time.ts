@@ -1,6 +1,6 @@
 import type { WaitKind } from './wait-kind.js';
 
-/** The agent waits until a time (contract.md §23). The call then runs, and its result says why the wait has ended. */
+/** The agent waits until a time (decisions.md "An agent that waits"). The call then runs, and its result says why the wait has ended. */
 export const time: WaitKind<object, 'user.tool_confirmation'> = {
   type: 'time',
   // Nobody is asked, but a person may end it early.

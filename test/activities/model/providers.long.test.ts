@@ -21,7 +21,7 @@ import { TEST_MODEL } from '../../support/config.js';
 
 const IDENTITY_TOKEN = 'eyJhbGciOiJub25lIn0.projected-identity-token.sig';
 
-describe('Claude without a key (docs/contract.md §5, MODELS_FILE)', () => {
+describe('Claude without a key (docs/decisions.md "Running it", MODELS_FILE)', () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-token-'));
   let saved: NodeJS.ProcessEnv;
   let model: ScriptedModel;

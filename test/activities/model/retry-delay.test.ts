@@ -15,7 +15,7 @@ function attemptsOf(failure: ModelFailure, retrySeconds = 300): number[] {
   }
 }
 
-/** contract.md §13 "A model that is away". */
+/** decisions.md "Results", "A model that is away". */
 describe('a model that is away', () => {
   it('a model that is away is tried again with growing pauses of at most 30 s, and a last time at the end', () => {
     expect(attemptsOf(overloaded)).to.deep.equal([1, 3, 7, 15, 31, 61, 91, 121, 151, 181, 211, 241, 271, 299.9]);

@@ -5,7 +5,7 @@ import { text, wait } from '../../support/scripted-model.js';
 import { openSse, type SseReader } from '../../support/sse-reader.js';
 import { useTurnService } from '../../support/use.js';
 
-/** Streams that the service ends by itself (contract.md §5 `keys -- revoke`). */
+/** Streams that the service ends by itself (decisions.md "Running it" `keys -- revoke`). */
 describe('a stream that the service ends', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());

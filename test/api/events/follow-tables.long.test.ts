@@ -14,7 +14,7 @@ import { useService } from '../../support/use.js';
 const log = createLogger('silent', 'test');
 const MAX_REPLAYED = 10_000;
 
-/** docs/contract.md §22: streams of sessions whose turns are written past the service, so that nothing is notified. */
+/** docs/decisions.md "Session stream": streams of sessions whose turns are written past the service, so that nothing is notified. */
 describe('a stream of the session that reads the tables', () => {
   const service = useService();
   const streams: SseReader[] = [];

@@ -14,7 +14,7 @@ const endOf =
   ({ event, data }: SseFrame): boolean =>
     data.turn_id === turnId && /^turn\.(completed|failed|cancelled)$/.test(event);
 
-/** docs/contract.md §22. */
+/** docs/decisions.md "Session stream". */
 describe('a stream of the session', () => {
   let otherUrl: string;
   const open = new Set<SseReader>();

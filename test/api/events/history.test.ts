@@ -7,7 +7,7 @@ import { countRowsRead } from '../../support/rows-read.js';
 import { steps, text, toolUse, wait } from '../../support/scripted-model.js';
 import { useService, useTurnService } from '../../support/use.js';
 
-/** docs/interface.md "Values"; contract.md §1 "Malformed `cursor`". */
+/** docs/interface.md "Values"; decisions.md "HTTP", "Malformed `cursor`". */
 describe('the event history', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());
@@ -55,7 +55,7 @@ describe('the event history', () => {
   });
 });
 
-/** contract.md §13 "Events". */
+/** decisions.md "Results", "Events". */
 describe('the event history, filtered', () => {
   let sessionId: string;
   let turnIds: string[];

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { streaming } from '../../support/open-turn.js';
 import { useTurnService } from '../../support/use.js';
 
-/** contract.md §9: `Last-Event-ID` after the end of a turn leads to the turn that the queue started next. */
+/** decisions.md "Messages while a turn runs": `Last-Event-ID` after the end of a turn leads to the turn that the queue started next. */
 describe('a stream that goes on behind the end of a turn', () => {
   const service = useTurnService();
 

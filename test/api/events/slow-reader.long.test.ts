@@ -7,7 +7,7 @@ import { useTurnService } from '../../support/use.js';
 /** What the sockets of both sides hold is up to ten megabytes: a frame has to be larger to wait. */
 const FRAME = 20 * 1024 * 1024;
 
-/** contract.md §3 "Slow reader". */
+/** decisions.md "Turns and events", "Slow reader". */
 describe('the reader of a stream', () => {
   const service = useTurnService();
 

@@ -10,7 +10,7 @@ import { closeServer, listen } from '../../support/listen.js';
 const LARGE = Buffer.alloc(30 * 1024 * 1024, 'x');
 const LAST = Buffer.from('the last one');
 
-/** contract.md §3 "Slow reader"; the times are given to `tick`. */
+/** decisions.md "Turns and events", "Slow reader"; the times are given to `tick`. */
 describe('a reader of an event stream that has stopped reading', () => {
   let server: Server;
   let port: number;

@@ -8,7 +8,7 @@ import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 
-/** docs/contract.md §5 `MAX_STREAMS_PER_PROJECT`. */
+/** docs/decisions.md "Running it" `MAX_STREAMS_PER_PROJECT`. */
 describe('the open streams of a project', () => {
   let sessionId: string;
   const streams: SseReader[] = [];
@@ -46,7 +46,7 @@ describe('the open streams of a project', () => {
   });
 });
 
-/** docs/contract.md §16. */
+/** docs/decisions.md "Session tokens". */
 describe('the open streams of session tokens', () => {
   const service = useService();
   const streams: SseReader[] = [];

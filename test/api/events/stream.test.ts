@@ -11,7 +11,7 @@ import { useTurnService } from '../../support/use.js';
 const shown = ({ id, event, data }: SseFrame): unknown => ({ id, event, data });
 const isDelta = ({ event }: SseFrame): boolean => event.endsWith('.delta');
 
-/** docs/interface.md "The events of a turn"; contract.md §3 "Stream, …", "Ping", "Data of a delta". */
+/** docs/interface.md "The events of a turn"; decisions.md "Turns and events", "Stream, …", "Ping", "Data of a delta". */
 describe('the event stream', () => {
   let otherUrl: string;
   const service = useTurnService();

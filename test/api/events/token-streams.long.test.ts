@@ -7,7 +7,7 @@ import { apiClient } from '../../support/client.js';
 import { newToken } from '../../support/tokens.js';
 import { useFaultSystem } from '../../support/use.js';
 
-/** docs/contract.md §16: the streams of a session's tokens, when a process that serves them dies or freezes. */
+/** docs/decisions.md "Session tokens": the streams of a session's tokens, when a process that serves them dies or freezes. */
 describe('the streams of tokens of a process that is gone', () => {
   const system = useFaultSystem({ apis: 3, workers: 0 });
   const streams: SseReader[] = [];

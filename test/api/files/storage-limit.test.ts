@@ -13,7 +13,7 @@ import { useService } from '../../support/use.js';
 
 const MAX_BYTES = 100_000;
 
-describe('the storage of a project (contract.md §14)', () => {
+describe('the storage of a project (decisions.md "Limits of work")', () => {
   const service = useService({ config: { maxStoragePerProject: MAX_BYTES } });
 
   /** The calls of a project of its own. */

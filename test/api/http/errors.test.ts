@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { rawHttp } from '../../support/raw-http.js';
 import { useService } from '../../support/use.js';
 
-describe('errors of every request (contract.md §1)', () => {
+describe('errors of every request (decisions.md "HTTP")', () => {
   const service = useService({ own: 'it renames a table' });
 
   it('errors have the envelope, the type of JSON and the request id', async () => {

@@ -10,7 +10,7 @@ import {
 import { expireSessions, purgeSessions } from '../../../src/sessions/purge.js';
 import { useService } from '../../support/use.js';
 
-describe('Idempotency-Key (contract.md §1)', () => {
+describe('Idempotency-Key (decisions.md "HTTP")', () => {
   const service = useService({ config: { rateLimitPerMinute: 1000 } });
 
   const post = (key: string, body: unknown = { model_id: 'test-model' }, api = service.api) =>

@@ -10,7 +10,7 @@ import { useService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 
-describe('JSON bodies (contract.md §1)', () => {
+describe('JSON bodies (decisions.md "HTTP")', () => {
   const service = useService();
 
   const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>

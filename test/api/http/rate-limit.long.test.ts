@@ -9,7 +9,7 @@ import { runKeys } from '../../../ops/keys.js';
 import { createRateLimiter, type KeyCounter } from '../../../src/projects/limits.js';
 import { useService } from '../../support/use.js';
 
-describe('rate limits (contract.md §1)', () => {
+describe('rate limits (decisions.md "HTTP")', () => {
   let projectName: string;
   let key: string;
   let api: ApiCall;

@@ -6,7 +6,7 @@ import { startService } from '../../support/service.js';
 import { confirmation, customResult, sendAnswers } from '../../support/waiting-turns.js';
 import { useService } from '../../support/use.js';
 
-/** contract.md §6 "Answering", as far as it is decided before the workflow gets a signal. */
+/** decisions.md "Person in the loop", "Answering", as far as it is decided before the workflow gets a signal. */
 describe('answers to calls', () => {
   let sessionId: string;
   let turnId: string;

@@ -6,7 +6,7 @@ import { countRowsRead } from '../../support/rows-read.js';
 import { reachedLimit } from '../../support/rows.js';
 import { useService } from '../../support/use.js';
 
-/** contract.md §9 "Finding sessions". */
+/** decisions.md "Messages while a turn runs", "Finding sessions". */
 describe('finding sessions', () => {
   const ids: Record<string, string> = {};
   const service = useService();

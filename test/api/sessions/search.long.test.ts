@@ -4,7 +4,7 @@ import { useService } from '../../support/use.js';
 
 const SESSIONS = MAX_SEARCHED_SESSIONS + 500;
 
-/** contract.md §23, "Finding sessions". */
+/** decisions.md "An agent that waits", "Finding sessions". */
 describe('a search in many sessions', function () {
   this.timeout(170_000);
   const service = useService({ own: 'many sessions' });

@@ -6,7 +6,7 @@ import { startTurnService, type TurnService } from '../../support/turns.js';
 const NO_SKILL = 'skill_00000000000000000000000000';
 const NO_FILE = 'file_00000000000000000000000000';
 
-/** contract.md §2 "Message `content`", "Message `files` / `skills`"; §1 "Order of checks". */
+/** decisions.md "Resources", "Message `content`", "Message `files` / `skills`"; "HTTP", "Order of checks". */
 describe('send a message', () => {
   let service: TurnService;
   let fileIds: string[];

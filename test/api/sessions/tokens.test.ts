@@ -22,7 +22,7 @@ const outcomeOf = ({ status, body }: ApiResponse): unknown[] => [
 ];
 const OK = [200, 'ok', null];
 
-/** docs/contract.md §16. */
+/** docs/decisions.md "Session tokens". */
 describe('session tokens', () => {
   let sessionId: string;
   const service = useService();

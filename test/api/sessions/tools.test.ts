@@ -17,7 +17,7 @@ const custom = (fields: object = {}): object => ({
 });
 const policy = (type: string): object => ({ permission_policy: { type } });
 
-/** contract.md §6 "Session `tools`". */
+/** decisions.md "Person in the loop", "Session `tools`". */
 describe('tools of a session', () => {
   const service = useService();
   before(async () => {

@@ -8,7 +8,7 @@ import { useTurnService } from '../../support/use.js';
 
 const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
 
-/** contract.md §13 "Turns". */
+/** decisions.md "Results", "Turns". */
 describe('turns', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());

@@ -12,7 +12,7 @@ import { storedKeys } from '../../support/storage.js';
 import { useService } from '../../support/use.js';
 import { sessionWithTree, writeTree } from '../../support/workspaces.js';
 
-/** contract.md §21 and §23. */
+/** decisions.md "Forks", "Workspace". */
 describe('the workspace of a fork', () => {
   const service = useService();
 

@@ -10,7 +10,7 @@ import { askingTools } from '../../support/waiting-turns.js';
 
 const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
 
-/** docs/contract.md §17 with the package `@ag-ui/client`, which verifies the order of the events. */
+/** docs/decisions.md "Front ends" with the package `@ag-ui/client`, which verifies the order of the events. */
 describe('an agent of AG-UI', function () {
   this.timeout(20_000);
   const { service, registered } = useRegisteredMcp('mail', { tools: ['send', 'search'].map((name) => ({ name })) });

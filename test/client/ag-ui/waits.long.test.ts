@@ -15,7 +15,7 @@ interface Finish {
   result?: unknown;
 }
 
-/** docs/contract.md §17 with the package `@ag-ui/client`: questions, waits without an interrupt, outputs, and ends. */
+/** docs/decisions.md "Front ends" with the package `@ag-ui/client`: questions, waits without an interrupt, outputs, and ends. */
 describe('an agent of AG-UI whose turn waits or ends', function () {
   this.timeout(20_000);
   const { service, session, notes } = useWaitingService();

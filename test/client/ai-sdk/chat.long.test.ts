@@ -13,7 +13,7 @@ import { confirmation, customResult, askingTools, requiredActions, sendAnswers }
 
 const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
 
-/** docs/contract.md §17 with the packages `ai` and `@ai-sdk/react`. */
+/** docs/decisions.md "Front ends" with the packages `ai` and `@ai-sdk/react`. */
 describe('a chat of the AI SDK', function () {
   this.timeout(20_000);
   const { service, registered } = useRegisteredMcp('mail', { tools: ['send', 'search'].map((name) => ({ name })) });

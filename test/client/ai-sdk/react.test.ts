@@ -13,7 +13,7 @@ interface Page {
   document: { getElementById(id: string): never; body: { textContent: string | null } };
 }
 
-/** docs/contract.md §17 in React, which mounts each component twice in development. */
+/** docs/decisions.md "Front ends" in React, which mounts each component twice in development. */
 describe('useChat of the AI SDK', () => {
   const service = useTurnService();
   afterEach(() => service.model.reset());

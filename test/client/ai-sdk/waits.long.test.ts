@@ -9,7 +9,7 @@ import { useWaitingService } from '../../support/waiting-service.js';
 
 const use = (name: string, input: Record<string, unknown> = {}) => toolUse(name, input, { id: 'toolu_1' });
 
-/** docs/contract.md §17 with the package `ai`: waits that have no part of their own, outputs, and how turns end. */
+/** docs/decisions.md "Front ends" with the package `ai`: waits that have no part of their own, outputs, and how turns end. */
 describe('a chat of the AI SDK whose turn waits or ends', function () {
   this.timeout(20_000);
   const { service, session, notes } = useWaitingService();

@@ -73,7 +73,7 @@ const value = fc.oneof(
   fc.constant({}),
 );
 
-/** contract.md §11: the answers to forms of servers are checked by hand. */
+/** decisions.md "Tasks and elicitation": the answers to forms of servers are checked by hand. */
 describe('the answer to a form', () => {
   it('the answer to a form fits for us as it does for a validator of JSON Schema', () => {
     fc.assert(

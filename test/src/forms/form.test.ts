@@ -3,7 +3,7 @@ import { FormError, readForm } from '../../../src/forms/form.js';
 
 const of = (field: unknown, more: object = {}): object => ({ type: 'object', properties: { a: field }, ...more });
 
-/** contract.md §11: a form is checked when its question comes. */
+/** decisions.md "Tasks and elicitation": a form is checked when its question comes. */
 describe('the form of a question', () => {
   const valid: Record<string, object> = {
     'no field': { type: 'object', properties: {} },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readCreatedTask } from '../../../src/mcp/tasks.js';
 
-/** contract.md §11: limits of a task's fields. */
+/** decisions.md "Tasks and elicitation": limits of a task's fields. */
 describe('the task that a server creates', () => {
   const read = (task: object) => readCreatedTask({ task: { taskId: 't', status: 'working', ...task } });
 

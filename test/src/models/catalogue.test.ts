@@ -9,7 +9,7 @@ import { BUILT_IN_MODELS } from '../../../src/models/built-in.js';
 import { apiKeyOf, checkModels, loadModels } from '../../../src/models/catalogue.js';
 import { TEST_MODEL } from '../../support/config.js';
 
-describe('the model catalogue (contract.md §5)', () => {
+describe('the model catalogue (decisions.md "Running it")', () => {
   let dir: string;
   before(() => {
     dir = mkdtempSync(join(tmpdir(), 'models-'));

@@ -14,7 +14,7 @@ const claims: SessionToken = {
 };
 const token = tokens.sign(claims);
 
-/** docs/contract.md §16. */
+/** docs/decisions.md "Session tokens". */
 describe('the text of a session token', () => {
   it('the text of a session token gives back what it was made of, until it expires', () => {
     expect(tokens.verify(token, 1_999_999)).to.deep.equal(claims);

@@ -54,7 +54,7 @@ const someUsage = (): CallUsage => ({
   cache_creation_input_tokens: below(20_000),
 });
 
-/** contract.md §10: sums of money are exact, whatever happens to the calls of a turn. */
+/** decisions.md "Money and models": sums of money are exact, whatever happens to the calls of a turn. */
 describe(`the costs of ${TURNS} random turns`, () => {
   const log = createLogger('silent', 'test');
   let notifier: Notifier;

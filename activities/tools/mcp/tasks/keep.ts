@@ -6,7 +6,7 @@ import type { TurnDeps } from '../../../../src/turns/change-turn.js';
 import type { ToolDeps } from '../../tool.js';
 import { cancelOnServer } from './session.js';
 
-/** contract.md §11: how long `tasks/cancel` is tried. */
+/** decisions.md "Tasks and elicitation": how long `tasks/cancel` is tried. */
 const CANCEL_TIMEOUT_MS = 30_000;
 const RETRY = { retries: Number.POSITIVE_INFINITY, minTimeout: 1000, factor: 1.5, maxTimeout: 5000 };
 

@@ -35,7 +35,7 @@ export interface EndedCalls {
 }
 
 /**
- * Asks for the tasks of a server once, and stores the results of those that have ended (contract.md §11). While results are read it
+ * Asks for the tasks of a server once, and stores the results of those that have ended (decisions.md "Tasks and elicitation"). While results are read it
  * asks for the other tasks again. Then it returns the calls that have a result. If there is none it fails with the pause before the next
  * attempt: meanwhile the activity waits in Temporal.
  */

@@ -3,7 +3,7 @@ import { isOpen, type TaskState } from '../../../../src/mcp/tasks.js';
 import type { OpenTask } from '../../../../src/tasks/task.js';
 import type { ReportedState } from '../../../../src/tasks/states.js';
 
-/** contract.md §11: at most one `agent.tool_progress` of a call in this time. A change that is held back is shown later. */
+/** decisions.md "Tasks and elicitation": at most one `agent.tool_progress` of a call in this time. A change that is held back is shown later. */
 const MIN_EVENT_INTERVAL_MS = 5000;
 
 /**

@@ -15,7 +15,7 @@ export function shortMessage(cleaner: Cleaner, message: string | null): string |
   return message === null ? null : cleaner.cleanStart(message, MAX_MESSAGE_LENGTH);
 }
 
-/** contract.md §11: what one question about a task may take. */
+/** decisions.md "Tasks and elicitation": what one question about a task may take. */
 export const POLL_SECONDS = 20;
 
 type SessionTask = Pick<NewTask, 'taskId' | 'session'>;

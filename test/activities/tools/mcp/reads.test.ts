@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Reads } from '../../../../activities/tools/mcp/tasks/reads.js';
 
-/** contract.md §11: the results of tasks that one attempt reads. */
+/** decisions.md "Tasks and elicitation": the results of tasks that one attempt reads. */
 describe('the results of tasks that are read at the same time', () => {
   const forever = new AbortController().signal;
   const tasks = (...lostReads: number[]) => lostReads.map((lost, index) => ({ index, task: { lostReads: lost } }));
