@@ -43,6 +43,8 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
   readonly #onFork: AgentSessionTransportOptions['onFork'];
   /** The turns that messages of this page began. */
   readonly #turns = new Map<string, string>();
+  /** The sessions of the turns that this page has followed. Those of messages that were loaded are in the chat's own. */
+  readonly #sessionsOfTurns = new Map<string, string>();
   /** The session that a chat goes on in since it was forked. */
   readonly #forks = new Map<string, string>();
   /** Turns that are being cancelled, by session. */
@@ -143,7 +145,7 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
   /** The turn of a message that was sent by this page, or that `loadMessages` gave. */
   async #turnOf(chatId: string, messageId: string): Promise<string> {
     const turnId = this.#turns.get(messageId);
-    return turnId ?? (await this.#client.getEvent(this.#sessionOf(chatId), messageId)).turn_id;
+    return turnId ?? (await this.#client.getEvent(chatId, messageId)).turn_id;
   }
 
   async #fork(chatId: string, turnId: string): Promise<void> {
@@ -152,7 +154,9 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
         'A session cannot be changed. Give the transport `onFork` to regenerate and to edit: it goes on in a copy of the session.',
       );
     }
-    const session = await this.#client.forkSession(this.#sessionOf(chatId), { before_turn_id: turnId });
+    // The copy of an older turn, in the session that the chat goes on in, has another id: the session that has the turn is forked.
+    const sessionId = this.#sessionsOfTurns.get(turnId) ?? chatId;
+    const session = await this.#client.forkSession(sessionId, { before_turn_id: turnId });
     this.#forks.set(chatId, session.id);
     await this.#onFork({ chatId, session });
   }
@@ -172,7 +176,9 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
     isResumed: boolean,
   ): ReadableStream<UIMessageChunk> {
     const leave = new AbortController();
-    const chunks = this.#chunks(this.#sessionOf(chatId), turnId, turn, leave.signal);
+    const sessionId = this.#sessionOf(chatId);
+    this.#sessionsOfTurns.set(turnId, sessionId);
+    const chunks = this.#chunks(sessionId, turnId, turn, leave.signal);
     let hasBegun = !isResumed;
     let isOver = false;
     const abort = (): void => {

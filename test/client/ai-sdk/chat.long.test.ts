@@ -452,6 +452,38 @@ describe('a chat of the AI SDK', function () {
     expect(new Set(forks).size).to.equal(3);
   });
 
+  it('a chat of the AI SDK is edited and regenerated at any place, in forks of forks', async () => {
+    service.model.on(/./, ({ userText }) => text(`To ${userText}`));
+    const id = await session();
+    await service.run(id, 'A');
+    await service.run(id, 'B');
+    const page = await openChat(service, id, { isLoaded: true, transport: { onFork: () => {} } });
+    const texts = (): string[] => page.chat.messages.map(textOf);
+    const edit = (index: number, content: string): Promise<void> =>
+      page.chat.sendMessage({ text: content, messageId: page.chat.messages[index]!.id });
+    await page.chat.sendMessage({ text: 'C' });
+    await page.chat.regenerate();
+    expect(texts()).to.deep.equal(['A', 'To A', 'B', 'To B', 'C', 'To C']);
+    await page.chat.regenerate({ messageId: page.chat.messages[3]!.id });
+    expect(texts()).to.deep.equal(['A', 'To A', 'B', 'To B']);
+    await page.chat.sendMessage({ text: 'D' });
+    await page.chat.sendMessage({ text: 'E' });
+    await page.chat.regenerate();
+    await edit(4, 'F');
+    expect(texts()).to.deep.equal(['A', 'To A', 'B', 'To B', 'F', 'To F']);
+    await edit(2, 'G');
+    await page.chat.sendMessage({ text: 'H' });
+    await edit(0, 'I');
+    await page.chat.sendMessage({ text: 'J' });
+    await page.chat.regenerate({ messageId: page.chat.messages[1]!.id });
+    expect(texts()).to.deep.equal(['I', 'To I']);
+    await page.chat.sendMessage({ text: 'K' });
+    expect(page.errors).to.deep.equal([]);
+    // What the page shows is what the model had.
+    const said = service.model.requests.at(-1)!.body.messages.map(({ content }) => JSON.stringify(content));
+    expect(said.map((content) => [...content.matchAll(/"text":"([^"]*)"/g)].at(-1)?.[1])).to.deep.equal(['I', 'To I', 'K']);
+  });
+
   it('a chat of the AI SDK works with a session token, which may not fork', async () => {
     service.model.on(/Hi/, 'Hello.');
     const id = await session();
