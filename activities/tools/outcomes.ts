@@ -9,7 +9,7 @@ export function outcomeUnknown(name: string): ToolResult {
   );
 }
 
-/** The result of a call that waited for a person's answer when a deploy ended its worker (decisions.md "An agent that waits"). */
+/** The result of a call that waited for a person's answer when a deploy ended its worker (decisions.md "Elicitation"). */
 export function restarted(name: string): ToolResult {
   return textResult(
     `A restart of the service ended this call of ${name} while it waited for a person’s answer. The question is closed. ` +

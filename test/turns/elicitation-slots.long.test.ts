@@ -11,7 +11,7 @@ const FORM: Question = {
   requestedSchema: { type: 'object', properties: { branch: { type: 'string' } } },
 };
 
-/** decisions.md "An agent that waits": what a call that waits for a person holds, and what a deploy does with it. */
+/** decisions.md "Elicitation": what a call that waits for a person holds, and what a deploy does with it. */
 describe('a call that waits for a person', () => {
   let work: (call: TestToolCall) => unknown;
   const { service, registered } = useRegisteredMcp(

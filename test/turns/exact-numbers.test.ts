@@ -10,7 +10,7 @@ import { confirmation, customTool, requiredActions, sendAnswers } from '../suppo
 const ID = '1189238471982374913';
 const LONGER = '1189238471982374912345';
 
-/** decisions.md "An agent that waits", "Numbers in tool calls". */
+/** decisions.md "Turns and events", "Numbers in tool calls". */
 describe('long integers in a turn', () => {
   const servers = new McpServers();
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: servers.hosts } }));

@@ -5,7 +5,7 @@ import type { TurnWorkflows } from '../../../src/temporal/turn-workflows.js';
 import type { CallPlace } from '../../../src/turns/facts.js';
 import type { Pause } from '../tool-kind.js';
 
-/** decisions.md "An agent that waits": connections of a project in a process whose calls wait for a person. */
+/** decisions.md "Elicitation": connections of a project in a process whose calls wait for a person. */
 export const MAX_WAITING_CALLS = 500;
 
 export interface ShowAskingDeps {

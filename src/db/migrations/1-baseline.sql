@@ -817,7 +817,7 @@ CREATE TABLE workspaces (
 -- For maintenance: which objects are still named.
 CREATE INDEX workspaces_objects ON workspaces USING gin (objects);
 
--- Versions that a later turn has replaced, for forks (decisions.md "An agent that waits"). Each stands at the ends of the turns from turn_number on,
+-- Versions that a later turn has replaced, for forks (decisions.md "Forks"). Each stands at the ends of the turns from turn_number on,
 -- until the next one.
 CREATE TABLE kept_workspaces (
   session_id text COLLATE "C" NOT NULL REFERENCES workspaces ON DELETE CASCADE,

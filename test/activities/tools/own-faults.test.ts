@@ -7,7 +7,7 @@ import type { ToolCallRow } from '../../../src/steps/tool-call.js';
 import { callRun, NO_PAUSE } from '../../support/call-run.js';
 import { onLogLine, testLogger } from '../../support/log.js';
 
-/** decisions.md "An agent that waits": an error of a built-in tool's own code is an error result. */
+/** decisions.md "Turns and events": an error of a built-in tool's own code is an error result. */
 describe('an error of the code of a built-in tool', () => {
   const deps = { log: testLogger() } as unknown as ToolDeps;
   const call = {

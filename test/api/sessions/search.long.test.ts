@@ -4,7 +4,7 @@ import { useService } from '../../support/use.js';
 
 const SESSIONS = MAX_SEARCHED_SESSIONS + 500;
 
-/** decisions.md "An agent that waits", "Finding sessions". */
+/** decisions.md "Finding sessions". */
 describe('a search in many sessions', function () {
   this.timeout(170_000);
   const service = useService({ own: 'many sessions' });

@@ -8,7 +8,7 @@ import { useRegisteredMcp } from '../../support/use.js';
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into fields of many types
 type Entry = any;
 
-/** decisions.md "An agent that waits", "Timeline". */
+/** decisions.md "Results", "Timeline". */
 describe('the timeline of a turn', function () {
   this.timeout(60_000);
   const { service, registered } = useRegisteredMcp('mail', {

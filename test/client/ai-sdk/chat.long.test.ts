@@ -481,7 +481,11 @@ describe('a chat of the AI SDK', function () {
     expect(page.errors).to.deep.equal([]);
     // What the page shows is what the model had.
     const said = service.model.requests.at(-1)!.body.messages.map(({ content }) => JSON.stringify(content));
-    expect(said.map((content) => [...content.matchAll(/"text":"([^"]*)"/g)].at(-1)?.[1])).to.deep.equal(['I', 'To I', 'K']);
+    expect(said.map((content) => [...content.matchAll(/"text":"([^"]*)"/g)].at(-1)?.[1])).to.deep.equal([
+      'I',
+      'To I',
+      'K',
+    ]);
   });
 
   it('a chat of the AI SDK works with a session token, which may not fork', async () => {
