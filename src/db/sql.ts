@@ -18,6 +18,11 @@ export function rawSql(text: string): Sql {
   return new Sql([text], []);
 }
 
+/** SQL for a timestamptz as text, as responses have it: in UTC with microseconds. `time` is an SQL expression. */
+export function isoText(time: string): string {
+  return `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
+
 /** Joins pieces with a separator; an empty list gives empty text. */
 export function joinSql(pieces: readonly Sql[], separator: string): Sql {
   if (pieces.length === 0) return rawSql('');

@@ -1,6 +1,6 @@
 import type { Db } from '../db/db.js';
 import { readPage } from '../db/read-page.js';
-import { runSql, sql } from '../db/sql.js';
+import { isoText, runSql, sql } from '../db/sql.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import type { SkipReason } from './schedule.js';
 
@@ -17,14 +17,12 @@ export interface Run {
   reason: SkipReason | null;
 }
 
-const timestamp = (time: string): string => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
-
 /** SQL for the start of the run `r`. A message that waited is a turn later; its run stores that at the end of the turn. */
 const STARTED_AT = 'coalesce(r.started_at, (SELECT t.queued_at FROM turns t WHERE t.id = r.turn_id))';
 
 /** SQL for the run `r` as clients see it. */
-export const RUN_JSON = `json_build_object('scheduled_at', ${timestamp('r.scheduled_at')},
-  'started_at', ${timestamp(STARTED_AT)}, 'state', r.state, 'session_id', r.session_id, 'turn_id', r.turn_id,
+export const RUN_JSON = `json_build_object('scheduled_at', ${isoText('r.scheduled_at')},
+  'started_at', ${isoText(STARTED_AT)}, 'state', r.state, 'session_id', r.session_id, 'turn_id', r.turn_id,
   'reason', r.reason)`;
 
 /** A run in its list; a list is in the order of `created_at`. */

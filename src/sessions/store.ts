@@ -2,7 +2,7 @@ import type { Db, SelectQuery, Tx } from '../db/db.js';
 import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { moneyJson } from '../db/money.js';
-import { runSql, sql } from '../db/sql.js';
+import { isoText, runSql, sql } from '../db/sql.js';
 import { write } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
@@ -64,7 +64,7 @@ const COST = moneyJson(COST_SUM, {
 
 const WORKSPACE = `(
   SELECT json_build_object('version', w.version, 'size_bytes', w.size_bytes, 'file_count', w.file_count,
-    'updated_at', to_char(w.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'began', w.began)
+    'updated_at', ${isoText('w.updated_at')}, 'began', w.began)
   FROM workspaces w WHERE w.session_id = r.id)`;
 
 export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {

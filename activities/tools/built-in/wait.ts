@@ -8,6 +8,7 @@ import { textResult, type ToolResult } from '../tool.js';
 import type { ToolKind } from '../tool-kind.js';
 import type { TurnTool } from '../tool-source.js';
 import { misfitOf } from './kind.js';
+import { ownTool } from './turn-tool.js';
 
 const definition = {
   name: WAIT,
@@ -25,14 +26,7 @@ const definition = {
 
 /** The tool `wait` (decisions.md "An agent that waits"). */
 export function waitTool(deps: TurnDeps): TurnTool {
-  return {
-    definition,
-    shown: 'always',
-    permission: 'allow',
-    isSerial: false,
-    owner: null,
-    kindOf: () => waitKind(deps),
-  };
+  return ownTool(definition, () => waitKind(deps));
 }
 
 /** A call that first waits for its time. It runs when the wait has ended, and says why. */

@@ -1,3 +1,4 @@
+import { isoText } from '../../db/sql.js';
 import type { RequiredAction } from '../../events/required-action.js';
 import type { StopReason } from '../../events/fields.js';
 import type { EventData } from '../../events/schema.js';
@@ -57,10 +58,8 @@ interface KindOfWait {
   readonly takenBy: 'workflow' | 'call';
 }
 
-const ISO_TIME = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
-
 /** SQL for the field of an action that says when its wait ends. */
-export const EXPIRES_AT = `'expires_at', to_char(w.expires_at AT TIME ZONE 'UTC', ${ISO_TIME})`;
+export const EXPIRES_AT = `'expires_at', ${isoText('w.expires_at')}`;
 /** SQL for the fields of an action about a call. */
 export const CALL_FIELDS = `'type', w.kind, 'tool_use_id', w.tool_use_id, 'name', c.name, 'input', c.input`;
 

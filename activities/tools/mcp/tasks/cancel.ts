@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
+import pLimit from 'p-limit';
 import { abandonedTasks, markCancelled, type AbandonedTask } from '../../../../src/tasks/abandoned.js';
 import { failureReason } from '../../../../src/mcp/reasons.js';
 import type { ToolDeps } from '../../tool.js';
@@ -31,22 +32,18 @@ export function cancelTasks(deps: CancelDeps, places: Places): (input: { turnId:
 /** Returns how many could not be cancelled. */
 async function cancelAll(deps: CancelDeps, tasks: AbandonedTask[], signal: AbortSignal): Promise<number> {
   let left = tasks.length;
-  for (let start = 0; start < tasks.length; start += PARALLEL) {
-    await Promise.all(
-      tasks.slice(start, start + PARALLEL).map(async (task) => {
-        try {
-          await cancelOnServer(deps, task, signal);
-          await markCancelled(deps.db, task);
-          left -= 1;
-        } catch (error) {
-          const reason = failureReason(error);
-          deps.log.info(
-            { turn_id: task.turnId, mcp_server_id: task.serverId, reason },
-            'a task could not be cancelled yet',
-          );
-        }
-      }),
-    );
-  }
+  await pLimit(PARALLEL).map(tasks, async (task) => {
+    try {
+      await cancelOnServer(deps, task, signal);
+      await markCancelled(deps.db, task);
+      left -= 1;
+    } catch (error) {
+      const reason = failureReason(error);
+      deps.log.info(
+        { turn_id: task.turnId, mcp_server_id: task.serverId, reason },
+        'a task could not be cancelled yet',
+      );
+    }
+  });
   return left;
 }

@@ -139,15 +139,15 @@ class Poll {
 
   /** Gives up the tasks that take too long. Returns the others. */
   async #timely(turn: TasksTurn, tasks: OpenTask[]): Promise<OpenTask[]> {
-    const timely = tasks.filter(({ task }) => task.ageMs < this.#timeoutMs);
-    for (const one of tasks.filter((each) => !timely.includes(each))) {
+    const isTimely = ({ task }: OpenTask): boolean => task.ageMs < this.#timeoutMs;
+    for (const one of tasks.filter((each) => !isTimely(each))) {
       taskPolls.inc({ outcome: 'overdue' });
       const result = overdueTask(one.call.name, this.deps.config.taskTimeoutSeconds);
       await storeResult(this.deps, turn, one, result, this.signal, false);
       this.#ended.add(one.index);
       this.#isOverdue = true;
     }
-    return timely;
+    return tasks.filter(isTimely);
   }
 
   /** The server of the tasks; null without any, or if it was removed, which ends them. */
