@@ -11,6 +11,7 @@ import { DeltaStore } from '../src/stream/deltas.js';
 import { Notifier } from '../src/stream/notify.js';
 import { DELETED_SESSIONS_CHANNEL, sessionsOf } from '../src/sessions/deleted-sessions.js';
 import { CREDENTIAL_CHANNEL, droppedOf } from '../src/mcp/user-credentials.js';
+import { DELIVERIES_CHANNEL } from '../src/webhooks/record-deliveries.js';
 import { ANSWER_CHANNEL, AnswerWatch, findClosedQuestions } from '../src/waits/watch.js';
 import { CANCEL_CHANNEL, AbortableActivities } from '../src/turns/abortable-activities.js';
 import { openStorage } from '../src/files/open-storage.js';
@@ -126,6 +127,8 @@ export async function startWorker(
   const forTurns = { deltas, models, conversations, abortableActivities, ...forCalls };
   const parts = { config, db, log, storage, notifier, answers, ...forTurns };
   const working = await startWorkers({ parts, backgroundPool, catalogue, network, connection, tracing, engine });
+  onSignal[DELIVERIES_CHANNEL] = working.startDeliveries;
+  void signals.add(DELIVERIES_CHANNEL);
   log.info({ task_queue: config.taskQueue }, 'worker started');
   if (config.maintenance) void ensureMaintenanceSchedules(createTemporalClient(connection), config, log);
 

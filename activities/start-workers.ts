@@ -49,7 +49,7 @@ export async function startWorkers({
   connection,
   tracing,
   engine: { workflows, searchable },
-}: ProcessParts): Promise<RunningWorkers> {
+}: ProcessParts): Promise<RunningWorkers & { startDeliveries: () => void }> {
   const { config, db, log, storage, notifier } = parts;
   const { databaseListenUrl: databaseUrl, taskQueue } = config;
   // Temporal's default identity plus a random part, because process ids are reused.
@@ -77,10 +77,10 @@ export async function startWorkers({
     const stopObserving = observeSlots(activitySlots);
     const workers = [worker, schedules, ...(deliveries === null ? [] : [deliveries.worker])];
     const stop = async (): Promise<void> => {
-      await deliveries?.stop();
+      await deliveries?.reconciler.stop();
       stopObserving();
     };
-    return runUnderLease(lease, workers, stop);
+    return { ...runUnderLease(lease, workers, stop), startDeliveries: () => deliveries?.reconciler.startSoon() };
   } catch (error) {
     await lease.release();
     throw error;

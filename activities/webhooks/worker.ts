@@ -3,7 +3,11 @@ import type { Database } from '../../src/db/db.js';
 import type { Config } from '../../src/platform/config.js';
 import { createTemporalClient } from '../../src/temporal/connection.js';
 import { createDeliveryWorkflows } from '../../src/temporal/delivery-workflows.js';
-import { MAX_STARTED_PER_PROJECT, startDeliveryReconciler } from '../../src/webhooks/start-deliveries.js';
+import {
+  MAX_STARTED_PER_PROJECT,
+  startDeliveryReconciler,
+  type DeliveryReconciler,
+} from '../../src/webhooks/start-deliveries.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { FairQueue } from '../../src/platform/fair-queue.js';
 import { createDeliveryActivities, type DeliveryDeps } from './send-delivery.js';
@@ -22,8 +26,7 @@ const CACHED_WORKFLOWS = 200;
 interface Deliveries {
   /** Not running yet: the caller runs it with the worker of turns. */
   worker: Worker;
-  /** Stops the reconciler, so that it starts no more workflows. */
-  stop(): Promise<void>;
+  reconciler: DeliveryReconciler;
 }
 
 /**
@@ -48,5 +51,5 @@ export async function startDeliveries(
     maxCachedWorkflows: CACHED_WORKFLOWS,
   });
   const workflows = createDeliveryWorkflows(createTemporalClient(shared.connection), { taskQueue, searchable });
-  return { worker, stop: startDeliveryReconciler({ db: deps.backgroundPool, log: deps.log, workflows }) };
+  return { worker, reconciler: startDeliveryReconciler({ db: deps.backgroundPool, log: deps.log, workflows }) };
 }

@@ -24,7 +24,7 @@ export function startRounds<Deps extends { log: Logger }>(
   deps: Deps,
   leader: Leader,
 ): () => Promise<void> {
-  const stops = rounds.map((round) =>
+  const running = rounds.map((round) =>
     repeat(round.everyMs, async () => {
       try {
         return Math.min(round.everyMs, (leader.isHeld ? await round.run(deps) : null) ?? round.everyMs);
@@ -35,7 +35,7 @@ export function startRounds<Deps extends { log: Logger }>(
     }),
   );
   return async () => {
-    await Promise.all(stops.map((stop) => stop()));
+    await Promise.all(running.map((each) => each.stop()));
     await leader.release();
   };
 }

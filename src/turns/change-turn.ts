@@ -5,6 +5,8 @@ import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
 import type { Notifier } from '../stream/notify.js';
 import type { TurnPosition } from '../stream/position.js';
+import { isWebhookEvent } from '../webhooks/event-types.js';
+import { DELIVERIES_CHANNEL } from '../webhooks/record-deliveries.js';
 import { OvertakenError, TurnEndedError } from './errors.js';
 import { observeOutcome, traceTurn } from './outcome.js';
 import type { ModelUsage } from './spent.js';
@@ -90,6 +92,7 @@ async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Prom
   const before = events[0]!.position - 1;
   const after: TurnPosition = streamed?.deltas ? [before, streamed.call, streamed.deltas] : [before, 0, 0];
   notifier.notify(turn, streamed === null ? null : { after, events });
+  if (events.some(({ type }) => isWebhookEvent(type))) notifier.send(DELIVERIES_CHANNEL, '');
   if (ended === null) return;
   observeOutcome(turn, ended, log);
   await traceTurn(db, turn, ended);

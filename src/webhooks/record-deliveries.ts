@@ -14,6 +14,9 @@ const RECORD_DELIVERIES = `
     JOIN unnest($3::text[], $4::text[], $5::timestamptz[]) AS e (id, type, created_at) ON e.type = ANY(w.event_types)
   WHERE s.id = $1`;
 
+/** Notified, with an empty payload, after the commit of events that webhooks can subscribe to. */
+export const DELIVERIES_CHANNEL = 'webhook_deliveries';
+
 interface DeliveredEvent {
   id: string;
   turn_id: string;
