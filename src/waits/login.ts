@@ -39,6 +39,7 @@ export function planAuthorization(
       ...place,
       turn.sessionId,
     ]);
+    if (waits && state !== 'started') return turn.stayStill();
     const ask: MissingLogin = { mcp_server_id: serverId, end_user };
     if (!waits) planWaits(tx, turn, step, [{ kind: 'mcp_authorization', index, toolUseId, ask }]);
     if (state === 'started') write(tx, MAKE_PENDING, place);

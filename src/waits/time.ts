@@ -23,7 +23,7 @@ export function waitForTime(
   seconds: number,
 ): Promise<void> {
   return changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-    if ((await tx.query<object[]>(HAS_WAITED, [turnId, step, index])).length > 0) return;
+    if ((await tx.query<object[]>(HAS_WAITED, [turnId, step, index])).length > 0) return turn.stayStill();
     await openWait(tx, turn, step, { kind: 'time', index, toolUseId }, seconds);
     const until = isoOf(microsOf(turn.at) + seconds * 1_000_000);
     turn.append({ type: 'agent.wait', data: { tool_use_id: toolUseId, until } });
