@@ -65,16 +65,18 @@ async function fill(client: pg.Client, projectId: string, from: number, to: numb
   const series = `generate_series($1::integer, $2::integer - 1) AS n`;
   const at = `now() - interval '30 days' + n * interval '1 ms'`;
   const statements = [
-    `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, mcp_servers, metadata, turn_count, last_turn_id, preview,
-       preview_folded, created_at)
-     SELECT ${session}, '${projectId}', 'm', false, '{}', '{}', ${TURNS_PER_SESSION}, 'turn_' || md5((n + 9)::text), '${WORDS}',
+    `INSERT INTO configurations (id, model_id, thinking_enabled, mcp_servers, tools, model_tools, fallback_model_ids)
+     SELECT ${session}, 'm', false, '{}', '[]', '[]', '{}' FROM ${series} WHERE n % ${TURNS_PER_SESSION} = 0`,
+    `INSERT INTO sessions (id, configuration_id, project_id, model_id, thinking_enabled, mcp_servers, metadata, turn_count,
+       last_turn_id, preview, preview_folded, created_at)
+     SELECT ${session}, ${session}, '${projectId}', 'm', false, '{}', '{}', ${TURNS_PER_SESSION}, 'turn_' || md5((n + 9)::text), '${WORDS}',
        lower('${WORDS}'), ${at}
      FROM ${series} WHERE n % ${TURNS_PER_SESSION} = 0`,
     `INSERT INTO session_states (session_id, project_id, state, created_at, active_at, row_bytes, preview_folded)
      SELECT ${session}, '${projectId}', 'completed', ${at}, ${at} + random() * interval '1 day', 1, lower('${WORDS}')
      FROM ${series} WHERE n % ${TURNS_PER_SESSION} = 0`,
-    `INSERT INTO turns (id, session_id, project_id, number, state, position, queued_at, started_at, ended_at)
-     SELECT ${turn}, ${session}, '${projectId}', n % ${TURNS_PER_SESSION} + 1, 'completed', 3, ${at}, ${at}, ${at}
+    `INSERT INTO turns (id, session_id, configuration_id, project_id, number, state, position, queued_at, started_at, ended_at)
+     SELECT ${turn}, ${session}, ${session}, '${projectId}', n % ${TURNS_PER_SESSION} + 1, 'completed', 3, ${at}, ${at}, ${at}
      FROM ${series}`,
     `INSERT INTO events (id, session_id, turn_id, turn_number, position, type, data, created_at)
      SELECT 'evt_' || md5(n || type), ${session}, ${turn}, n % ${TURNS_PER_SESSION} + 1, place, type,

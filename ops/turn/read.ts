@@ -113,12 +113,12 @@ export interface ShownTurn {
 export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   const [row] = await runSql<Json>(
     db,
-    sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, s.model_id, t.number, t.state, t.position,
+    sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, configurations.model_id, t.number, t.state, t.position,
           t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls,
           (SELECT sum((usage->>'input_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS input_tokens,
           (SELECT sum((usage->>'output_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS output_tokens,
           o.namespace, o.checked_at
-        FROM turns t JOIN sessions s ON s.id = t.session_id JOIN projects p ON p.id = t.project_id
+        FROM turns t JOIN configurations ON configurations.id = t.configuration_id JOIN projects p ON p.id = t.project_id
           LEFT JOIN open_turns o ON o.turn_id = t.id
         WHERE t.id = ${id}`,
   );
@@ -146,12 +146,12 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
     db,
     sql`SELECT c.step, c.index, c.tool_use_id, c.state,
           CASE WHEN c.name = ANY(${BUILT_IN_TOOL_NAMES}::text[])
-            OR EXISTS (SELECT FROM json_array_elements(s.tools) AS tool WHERE tool->>'name' = c.name)
+            OR EXISTS (SELECT FROM json_array_elements(configurations.tools) AS tool WHERE tool->>'name' = c.name)
             OR EXISTS (
               SELECT FROM turn_servers v WHERE v.turn_id = c.turn_id AND starts_with(c.name, ${MCP_TOOL_PREFIX} || v.name || '__'))
           THEN c.name END AS name, a.action, c.is_error, c.worker_id,
           c.started_at, c.ended_at, c.input::text AS input
-        FROM tool_calls c JOIN turns t ON t.id = c.turn_id JOIN sessions s ON s.id = t.session_id
+        FROM tool_calls c JOIN turns t ON t.id = c.turn_id JOIN configurations ON configurations.id = t.configuration_id
           LEFT JOIN LATERAL (
             SELECT coalesce(outcome, w.state) AS action FROM waits w
             WHERE (w.turn_id, w.step, w.index) = (c.turn_id, c.step, c.index) AND NOT during_call

@@ -36,7 +36,7 @@ export async function listSessions(
   page: PageRequest,
   filter: SessionFilter = {},
 ): Promise<PageRows<Session>> {
-  const query = sessionsOf(db, projectId).addSelect('r.page_bytes', 'page_bytes');
+  const query = sessionsOf(db, projectId).addSelect(PAGE_BYTES, 'page_bytes');
   const { state, text, createdAfter, createdBefore } = filter;
   addState(query, state);
   const ofCreation: Key = ['r.created_at', 'r.id'];
@@ -65,6 +65,9 @@ export async function listSessions(
   query.andWhere('r.id = ANY(:hits)', { hits });
   return { ...(await list(ofCreation)), searchedTo };
 }
+
+/** Of a session and its configuration. */
+const PAGE_BYTES = 'c.page_bytes + octet_length(r.metadata::text)';
 
 type Key = readonly [time: string, id: string];
 
@@ -126,7 +129,7 @@ export async function listActiveSessions(
 ): Promise<PageRows<ActiveSession>> {
   const { state, requiresAction, text } = filter;
   const queryOf = ([activeAt]: Key): SelectQuery<object> => {
-    const query = sessionsOf(db, projectId).addSelect('r.page_bytes', 'page_bytes').addSelect(activeAt, 'active_at');
+    const query = sessionsOf(db, projectId).addSelect(PAGE_BYTES, 'page_bytes').addSelect(activeAt, 'active_at');
     addFilter(query, filter, 'r.created_at');
     return query;
   };

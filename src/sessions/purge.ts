@@ -57,6 +57,7 @@ export async function purgeSessions(db: Database, limit: number): Promise<{ turn
       await tx.query(`DELETE FROM ${table} WHERE session_id = ANY($1)`, [ids]);
     }
     await deleteRecords(tx, ids);
+    await tx.query('DELETE FROM configurations WHERE id = ANY($1)', [ids]);
     const [, sessions] = await tx.query<[unknown[], number]>('DELETE FROM sessions WHERE id = ANY($1)', [ids]);
     return { turns, sessions };
   });

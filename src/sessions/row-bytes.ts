@@ -8,9 +8,9 @@ import type { Round } from '../platform/rounds.js';
  * `row_byte_changes`, where nothing waits for anything; rounds of the reconciler add these up into `project_storage.row_bytes`.
  */
 
-/** Of the row of a session `sessions`, as `row_bytes_of_turns` measures rows. Metadata counts as text: PATCH subtracts what it replaces. */
-export const SESSION_ROW_BYTES = rawSql(`(1500 + pg_column_size(sessions.tools) + pg_column_size(sessions.model_tools)
-  + coalesce(pg_column_size(sessions.instruction), 0) + octet_length(sessions.metadata::text))`);
+/** Of the rows of a session `sessions` and its configuration `c`, as `row_bytes_of_turns` measures rows. Metadata counts as text: PATCH subtracts what it replaces. */
+export const SESSION_ROW_BYTES = rawSql(`(1500 + pg_column_size(c.tools) + pg_column_size(c.model_tools)
+  + coalesce(pg_column_size(c.instruction), 0) + octet_length(sessions.metadata::text))`);
 
 const MAX_CHANGES = 10_000;
 

@@ -2,7 +2,7 @@ import type { Db, SelectQuery, Tx } from '../db/db.js';
 import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
 import { resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { moneyJson } from '../db/money.js';
-import { isoText, runSql, sql } from '../db/sql.js';
+import { isoText, rawSql, runSql, sql } from '../db/sql.js';
 import { write } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
@@ -68,8 +68,16 @@ const WORKSPACE = `(
   FROM workspaces w WHERE w.session_id = r.id)`;
 
 export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {
-  const query = resourcesOf(db, SessionEntity, projectId).leftJoin('turns', 't', 't.id = r.last_turn_id');
+  const query = resourcesOf(db, SessionEntity, projectId)
+    .innerJoin('configurations', 'c', 'c.id = r.configuration_id')
+    .leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
+    model_id: 'c.model_id',
+    thinking_enabled: 'c.thinking_enabled',
+    instruction: 'c.instruction',
+    mcp_servers: 'c.mcp_servers',
+    tools: 'c.tools',
+    fallback_model_ids: 'c.fallback_model_ids',
     turn_state: 't.state',
     waiting: '(SELECT count(*)::integer FROM waiting_messages w WHERE w.session_id = r.id)',
     continuable: `coalesce(${CONTINUABLE}, false)`,
@@ -122,16 +130,29 @@ export interface SessionServers {
   askingServerIds: string[];
 }
 
+const SERVERS = rawSql(`end_user AS user, c.mcp_servers AS "serverIds",
+  ARRAY(SELECT entry->>'mcp_server_id' FROM json_array_elements(c.tools) AS entry
+    WHERE entry->>'type' = 'mcp_toolset' AND entry->>'elicitation' = 'true') AS "askingServerIds"`);
+const NO_SERVERS = { user: null, serverIds: [], askingServerIds: [] };
+
 /** The MCP servers of a session; none if it is gone. */
 export async function findSessionServers(db: Db, id: string): Promise<SessionServers> {
   const [row] = await runSql<SessionServers>(
     db,
-    sql`SELECT end_user AS user, mcp_servers AS "serverIds",
-          ARRAY(SELECT entry->>'mcp_server_id' FROM json_array_elements(tools) AS entry
-            WHERE entry->>'type' = 'mcp_toolset' AND entry->>'elicitation' = 'true') AS "askingServerIds"
-        FROM sessions WHERE id = ${id}`,
+    sql`SELECT ${SERVERS} FROM sessions s JOIN configurations c ON c.id = s.configuration_id WHERE s.id = ${id}`,
   );
-  return row ?? { user: null, serverIds: [], askingServerIds: [] };
+  return row ?? NO_SERVERS;
+}
+
+/** The MCP servers of a turn; none if it is gone. */
+export async function findServersOfTurn(db: Db, turnId: string): Promise<SessionServers> {
+  const [row] = await runSql<SessionServers>(
+    db,
+    sql`SELECT ${SERVERS} FROM turns t JOIN configurations c ON c.id = t.configuration_id
+          JOIN sessions ON sessions.id = t.session_id
+        WHERE t.id = ${turnId}`,
+  );
+  return row ?? NO_SERVERS;
 }
 
 /**
@@ -215,9 +236,9 @@ export async function insertSessionState(tx: Tx, id: string, state: TurnState | 
   await runSql(
     tx,
     sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes)
-        SELECT id, project_id, ${state}, created_at, metadata_updated_at, preview_folded,
+        SELECT sessions.id, project_id, ${state}, created_at, metadata_updated_at, preview_folded,
           ${SESSION_ROW_BYTES} + ${turnBytes}::bigint
-        FROM sessions WHERE id = ${id}`,
+        FROM sessions JOIN configurations c ON c.id = sessions.configuration_id WHERE sessions.id = ${id}`,
   );
 }
 

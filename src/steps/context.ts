@@ -53,22 +53,22 @@ export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
   turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files,
   coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
-  coalesce(turns.fallback_model_id, turns.model_id, sessions.model_id) AS "modelId",
-  turns.fallback_model_id AS "fallbackModelId", sessions.fallback_model_ids AS "fallbackModelIds",
+  coalesce(turns.fallback_model_id, turns.model_id, c.model_id) AS "modelId",
+  turns.fallback_model_id AS "fallbackModelId", c.fallback_model_ids AS "fallbackModelIds",
   sessions.budget, ${SPENT}::text AS spent,
-  coalesce(turns.thinking_enabled, sessions.thinking_enabled) AS "thinkingEnabled",
-  instruction, json_array_length(sessions.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes", (
+  coalesce(turns.thinking_enabled, c.thinking_enabled) AS "thinkingEnabled",
+  c.instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes", (
     SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd, 'entry', (
-      SELECT entry FROM json_array_elements(sessions.tools) AS entry WHERE entry->>'type' = 'workspace'))
+      SELECT entry FROM json_array_elements(c.tools) AS entry WHERE entry->>'type' = 'workspace'))
     FROM workspaces WHERE session_id = sessions.id) AS workspace, coalesce((
     SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolsetHash', toolset_hash,
       'offeredTools', offered_tools, 'asUser', as_user) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
-  FROM turns JOIN sessions ON sessions.id = turns.session_id
+  FROM turns JOIN configurations c ON c.id = turns.configuration_id JOIN sessions ON sessions.id = turns.session_id
     CROSS JOIN LATERAL (
       SELECT coalesce(json_agg(entry) FILTER (WHERE type = 'mcp_toolset'), '[]') AS toolsets,
         coalesce(array_agg(DISTINCT type), '{}') AS types
-      FROM json_array_elements(sessions.tools) AS entry, LATERAL (SELECT entry->>'type' AS type) AS of_entry) AS entries
+      FROM json_array_elements(c.tools) AS entry, LATERAL (SELECT entry->>'type' AS type) AS of_entry) AS entries
     CROSS JOIN LATERAL (
       SELECT data FROM events
       WHERE events.session_id = turns.session_id AND turn_number = coalesce(turns.message_number, turns.number) AND position = 1

@@ -82,7 +82,7 @@ export async function loadConversation(
   const rows = await runSql<Row>(
     db,
     sql`WITH current AS (
-          SELECT model_tools AS "customTools", message.data->'output_schema' AS "outputSchema", ${CONTEXT} WHERE turns.id = ${turnId}),
+          SELECT c.model_tools AS "customTools", message.data->'output_schema' AS "outputSchema", ${CONTEXT} WHERE turns.id = ${turnId}),
         latest AS (
           SELECT turn_number, summary, turns.state AS summarised_state
           FROM current, compactions JOIN turns ON turns.session_id = compactions.session_id AND turns.number = turn_number

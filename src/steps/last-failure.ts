@@ -15,7 +15,8 @@ export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFai
 export async function modelOfTurn(db: Db, turnId: string): Promise<string | null> {
   const [row] = await runSql<{ model_id: string }>(
     db,
-    sql`SELECT coalesce(turns.model_id, sessions.model_id) AS model_id FROM sessions JOIN turns ON turns.session_id = sessions.id WHERE turns.id = ${turnId}`,
+    sql`SELECT coalesce(turns.model_id, c.model_id) AS model_id
+        FROM turns JOIN configurations c ON c.id = turns.configuration_id WHERE turns.id = ${turnId}`,
   );
   return row?.model_id ?? null;
 }

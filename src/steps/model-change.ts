@@ -27,9 +27,9 @@ export function nextModel(
 export async function loadTurnModels(db: Db, turnId: string): Promise<TurnModels> {
   const [turn] = await runSql<TurnModels>(
     db,
-    sql`SELECT coalesce(turns.fallback_model_id, turns.model_id, sessions.model_id) AS "modelId",
+    sql`SELECT coalesce(turns.fallback_model_id, turns.model_id, c.model_id) AS "modelId",
           turns.fallback_model_id AS "fallbackModelId", fallback_model_ids AS "fallbackModelIds"
-        FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = ${turnId}`,
+        FROM turns JOIN configurations c ON c.id = turns.configuration_id WHERE turns.id = ${turnId}`,
   );
   if (turn === undefined) throw new TurnEndedError(turnId);
   return turn;

@@ -87,7 +87,7 @@ const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
   'shownStatus', shown_status, 'shownMessage', shown_message, 'shownAgoMs', (extract(epoch FROM clock_timestamp() - shown_at) * 1000)::double precision,
   'askedAgoMs', (extract(epoch FROM clock_timestamp() - asked_at) * 1000)::double precision, 'ageMs', (extract(epoch FROM clock_timestamp() - c.started_at) * 1000)::double precision, 'storedAgoMs', (extract(epoch FROM clock_timestamp() - m.created_at) * 1000)::double precision,
   'mayAsk', EXISTS (
-    SELECT FROM json_array_elements(tools) AS entry
+    SELECT FROM json_array_elements(configurations.tools) AS entry
     WHERE entry->>'mcp_server_id' = server_id AND entry->>'elicitation' = 'true'),
   'hasQuestions', EXISTS (
     SELECT FROM waits q WHERE q.turn_id = turns.id AND q.step = m.step AND q.index = m.index AND ${rawSql(isUndelivered('q'))}))`;
@@ -118,7 +118,7 @@ export async function loadTasks(
             ORDER BY asked_at NULLS FIRST, index)
           FROM tool_calls c JOIN mcp_tasks m USING (turn_id, step, index)
           WHERE c.turn_id = turns.id AND step = ${step} AND index = ANY(${indices}::integer[]) AND c.state = 'task'), '[]') AS tasks
-        FROM turns JOIN sessions ON sessions.id = turns.session_id WHERE turns.id = ${turnId}`,
+        FROM turns JOIN configurations ON configurations.id = turns.configuration_id WHERE turns.id = ${turnId}`,
   );
   if (row?.turn.state !== 'running' || row.tasks.length + row.done.length < indices.length)
     throw new TurnEndedError(turnId, row?.turn.state);

@@ -23,6 +23,7 @@ export interface QueuedTurn extends StartableTurn, Pick<TurnFields, 'number' | '
 export interface LockedSession {
   id: string;
   project_id: string;
+  configuration_id: string;
   model_id: string;
   mcp_servers: number;
   turn_count: number;
@@ -38,11 +39,12 @@ export interface LockedSession {
 const LOCK_SESSION = 'SELECT FROM sessions WHERE id = $1 AND project_id = $2 FOR NO KEY UPDATE';
 /** A statement of its own: after a wait for the lock, one statement would join the new session with the turn before. */
 const READ_SESSION = `
-  SELECT s.id, s.project_id, s.model_id, cardinality(s.mcp_servers) AS mcp_servers, s.turn_count, t.state AS last_state,
+  SELECT s.id, s.project_id, c.id AS configuration_id, c.model_id, cardinality(c.mcp_servers) AS mcp_servers, s.turn_count,
+    t.state AS last_state,
     EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id) AS has_waiting,
     coalesce(t.cost_before + t.cost, 0) AS cost_before, coalesce(t.was_unpriced OR t.is_unpriced, false) AS was_unpriced,
     coalesce(t.currency, s.currency) AS currency, clock_timestamp() AS now
-  FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
+  FROM sessions s JOIN configurations c ON c.id = s.configuration_id LEFT JOIN turns t ON t.id = s.last_turn_id
   WHERE s.id = $1 AND s.project_id = $2 AND s.deleted_at IS NULL`;
 
 /** Locks a session until the transaction ends, so that no other turn can be opened. @throws ServiceError session_not_found */
@@ -82,8 +84,8 @@ const OPEN_TURN = `
   WITH turn AS (
       INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
         continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
-        queued_at, transition_at, progress_at)
-      VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15)),
+        queued_at, transition_at, progress_at, configuration_id)
+      VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $19)),
     open AS (INSERT INTO open_turns (turn_id, session_id, project_id, namespace) VALUES ($1, $2, $3, $16))
   UPDATE sessions SET turn_count = $4::integer, last_turn_id = $1,
     preview = CASE WHEN $4::integer = 1 THEN $17::text ELSE preview END,
@@ -109,6 +111,7 @@ export function openTurn(
     ...[turn.id, sessionId, projectId, number, turn.trace, turn.model_id, turn.thinking_enabled],
     ...[turn.continues_turn_id ?? null, turn.message_number ?? null, turn.from_queue ?? false, hasWaiting],
     ...[session.cost_before, session.was_unpriced, session.currency, now, namespace, preview, folded],
+    session.configuration_id,
   ]);
   insertEvents(tx, { id: turn.id, session_id: sessionId, number }, [event]);
   return {

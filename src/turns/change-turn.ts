@@ -134,7 +134,8 @@ const UNUSED = {
 const INSERT_TURN_USAGE = `
   INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
     output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first)
-  SELECT $1, coalesce(m.model_id, $5, s.model_id), s.project_id, s.id, $3::timestamptz,
+  SELECT $1, coalesce(m.model_id, $5, (
+      SELECT c.model_id FROM turns t JOIN configurations c ON c.id = t.configuration_id WHERE t.id = $1)), s.project_id, s.id, $3::timestamptz,
     CASE WHEN $4::boolean THEN s.metadata ELSE '{}' END, model_calls, input, output, cache_read, cache_write, cost, $6,
     is_unpriced, n = 1
   FROM sessions s, unnest($7::text[], $8::integer[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],

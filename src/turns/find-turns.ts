@@ -45,9 +45,9 @@ const MUST_GIVE_OUTPUT = `(
 const storable = (json: string): string => String.raw`CASE WHEN strpos(${json}::text, '\u') = 0 THEN ${json} ELSE
   regexp_replace(${json}::text, '(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})', '\1' || chr(65533), 'g')::json END`;
 
-/** The rows of a turn `t` of a session `s`; the outcome is read from the terminal event `e`, the last message from `m`. */
+/** The rows of a turn `t` with a configuration `c`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
-  t.id, t.session_id, t.number, t.state, coalesce(t.model_id, s.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
+  t.id, t.session_id, t.number, t.state, coalesce(t.model_id, c.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
   t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
   ${MUST_GIVE_OUTPUT} AS must_give_output,
   ${storable('e.data')} AS outcome, ${storable('m.data')} AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
@@ -68,7 +68,7 @@ export function listTurns(db: Db, sessionId: string, before: number, limit: numb
   return readPage(db, {
     query: `SELECT ${ROWS}
       FROM (SELECT * FROM turns WHERE session_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3) AS t
-        JOIN sessions s ON s.id = t.session_id ${EVENTS}
+        JOIN configurations c ON c.id = t.configuration_id ${EVENTS}
       ORDER BY t.number DESC`,
     values: [sessionId, before, limit + 1],
     order: 'number DESC',
@@ -88,7 +88,8 @@ export async function findTurnOfSession(
     db,
     sql`SELECT ${rawSql(TURN_COLUMNS)} FROM (
           SELECT ${rawSql(ROWS)}
-          FROM sessions s LEFT JOIN turns t ON t.session_id = s.id AND t.id = ${turnId} ${rawSql(EVENTS)}
+          FROM sessions s LEFT JOIN turns t ON t.session_id = s.id AND t.id = ${turnId}
+            LEFT JOIN configurations c ON c.id = t.configuration_id ${rawSql(EVENTS)}
           WHERE s.id = ${sessionId} AND s.project_id = ${projectId} AND s.deleted_at IS NULL) AS found`,
   );
   return row === undefined ? null : { turn: row.id === null ? null : row };

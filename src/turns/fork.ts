@@ -159,13 +159,14 @@ async function copySession(
     sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
           model_tools, currency, fallback_model_ids, budget, end_user, turn_count, last_turn_id, preview, preview_folded,
           forked_from_session_id, forked_from_turn_id, created_at, metadata_updated_at)
-        SELECT ${to}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
-          coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), tools, model_tools,
-          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, fallback_model_ids, budget,
+        SELECT ${to}, project_id, coalesce(${model?.id}::text, c.model_id), c.thinking_enabled, c.instruction, c.mcp_servers,
+          coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), c.tools, c.model_tools,
+          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, c.fallback_model_ids, budget,
           end_user, ${last?.number ?? 0}::integer, ${last?.newId}::text,
-          CASE WHEN ${last !== undefined} THEN preview END, CASE WHEN ${last !== undefined} THEN preview_folded END, id, ${last?.id}::text, statement_timestamp(),
+          CASE WHEN ${last !== undefined} THEN preview END, CASE WHEN ${last !== undefined} THEN preview_folded END, s.id, ${last?.id}::text, statement_timestamp(),
           statement_timestamp()
-        FROM sessions WHERE id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
+        FROM sessions s JOIN configurations c ON c.id = s.configuration_id
+        WHERE s.id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
         RETURNING tools`,
   );
   if (row === undefined) sessionGone(session.id);
@@ -187,14 +188,14 @@ async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]):
       tx,
       sql`INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
             fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
-            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency, copied_from)
-          SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, s.model_id),
+            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency, copied_from, configuration_id)
+          SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, c.model_id),
             t.thinking_enabled, t.fallback_model_id, copied.continued, message_number, from_queue,
             end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
-            connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id)
+            connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id), fork.configuration_id
           FROM unnest(${some.map(({ id }) => id)}::text[], ${ids.map(({ id }) => id)}::text[],
               ${ids.map(({ continues }) => continues)}::text[]) AS copied (old, new, continued)
-            JOIN turns t ON t.id = copied.old JOIN sessions s ON s.id = t.session_id JOIN sessions fork ON fork.id = ${to}`,
+            JOIN turns t ON t.id = copied.old JOIN configurations c ON c.id = t.configuration_id JOIN sessions fork ON fork.id = ${to}`,
     );
   }
   for (const { table, copied } of ROWS_OF_TURN) if (copied !== null) await copyRows(tx, from, to, turns, table, copied);

@@ -72,10 +72,10 @@ export async function traceTurn(
     ended: number;
   }>(
     db,
-    sql`SELECT trace, sessions.project_id, coalesce(turns.model_id, sessions.model_id) AS model_id, 
+    sql`SELECT trace, project_id, coalesce(turns.model_id, c.model_id) AS model_id,
           (extract(epoch FROM coalesce(started_at, queued_at)) * 1000)::double precision AS started,
           (extract(epoch FROM ended_at) * 1000)::double precision AS ended
-        FROM turns JOIN sessions ON sessions.id = session_id WHERE turns.id = ${id}`,
+        FROM turns JOIN configurations c ON c.id = turns.configuration_id WHERE turns.id = ${id}`,
   ).catch(() => []);
   if (turn === undefined) return;
   const attributes = {

@@ -60,8 +60,8 @@ const PARTS = rawSql(`
     CASE WHEN turn.connected_at IS NULL THEN CASE WHEN ${IS_OPEN} THEN 'running' ELSE ${BROKEN_OFF} END
       WHEN EXISTS (SELECT FROM turn_servers c WHERE c.turn_id = turn.id AND NOT c.connected) THEN 'failed' ELSE 'ok' END,
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-  FROM turn JOIN sessions ON sessions.id = turn.session_id
-  WHERE turn.started_at IS NOT NULL AND cardinality(sessions.mcp_servers) > 0
+  FROM turn JOIN configurations c ON c.id = turn.configuration_id
+  WHERE turn.started_at IS NOT NULL AND cardinality(c.mcp_servers) > 0
     AND (turn.connected_at IS NOT NULL OR NOT EXISTS (SELECT FROM model_calls a WHERE a.turn_id = turn.id))
   UNION ALL
   SELECT 'model_call', 2, a.step, a.number, '', NULL, a.started_at,
@@ -112,7 +112,7 @@ export async function readTimeline(
   const rows = await runSql<TimelineRow>(
     db,
     sql`WITH turn AS (
-          SELECT id, session_id, number, state, queued_at, started_at, ended_at, connected_at, connect_ms
+          SELECT id, session_id, configuration_id, number, state, queued_at, started_at, ended_at, connected_at, connect_ms
           FROM turns WHERE id = ${turnId}),
         parts AS (${PARTS}),
         placed AS (

@@ -7,7 +7,7 @@ import { failureReason } from '../../../src/mcp/reasons.js';
 import { recordServerState, storeTools } from '../../../src/mcp/store.js';
 import type { KeptTools } from '../../../src/mcp/tools.js';
 import { hashTools } from '../../../src/mcp/toolsets.js';
-import { findSessionServers, type SessionServers } from '../../../src/sessions/store.js';
+import { findServersOfTurn, type SessionServers } from '../../../src/sessions/store.js';
 import { insertTurnServers } from '../../../src/mcp/turn-servers.js';
 import type { Turn } from '../../../src/turns/turn.js';
 import { MAX_LOST_WORKERS } from '../../../src/steps/lost-workers.js';
@@ -33,10 +33,10 @@ const NO_USER = 'The MCP server acts as a user, and the session has none: create
  */
 export async function beginServers(
   deps: Pick<ToolDeps, 'mcp' | 'db' | 'log'>,
-  { projectId, sessionId, id: turnId }: Pick<Turn, 'id' | 'projectId' | 'sessionId'>,
+  { projectId, id: turnId }: Pick<Turn, 'id' | 'projectId'>,
   { signal, lostWorkers }: BeginAttempt,
 ): Promise<Beginning> {
-  const session = await findSessionServers(deps.db, sessionId);
+  const session = await findServersOfTurn(deps.db, turnId);
   const servers = await findServers(deps.db, projectId, session.serverIds);
   const connected =
     lostWorkers < MAX_LOST_WORKERS

@@ -53,9 +53,9 @@ export function migrationOf(file: MigrationFile, text: string): new () => Migrat
   };
 }
 
-/** Each ends with a semicolon at the end of a line. Postgres takes several in one message as one transaction. */
+/** Each ends with a semicolon at the end of a line, outside of `$$`. Postgres takes several in one message as one transaction. */
 function statementsOf(text: string): string[] {
-  return text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '');
+  return text.split(/(?<=;)\n(?=(?:[^$]*\$\$[^$]*\$\$)*[^$]*$)/).filter((statement) => statement.trim() !== '');
 }
 
 export const migrations = migrationFiles.map((each) => migrationOf(each, readMigration(each.file)));

@@ -9,6 +9,7 @@ import { runSql, sql } from '../../../src/db/sql.js';
 import { foldCase } from '../../../src/platform/fold-case.js';
 import { restoreEarlier } from '../../support/earlier-database.js';
 import { failureOf } from '../../support/failure.js';
+import { migrationTitles } from '../../support/migration-titles.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { schemaObjects } from '../../support/schema-objects.js';
 
@@ -32,8 +33,8 @@ describe('a database of before 1.0.0', () => {
 
   it('a database of before 1.0.0 gets the schema of a new database, object by object', async () => {
     const [earlier, fresh] = [await open(await restoreEarlier()), await open(await createTestDatabase())];
-    expect(await missingMigrations(earlier)).to.deep.equal(['1-baseline.sql']);
-    expect(await migrate(urlOf(earlier))).to.deep.equal(['1-baseline']);
+    expect(await missingMigrations(earlier)).to.deep.equal(migrationTitles.map((title) => `${title}.sql`));
+    expect(await migrate(urlOf(earlier))).to.deep.equal(migrationTitles);
     expect(await migrate(urlOf(earlier))).to.deep.equal([]);
     expect(await schemaObjects(earlier)).to.deep.equal(await schemaObjects(fresh));
     const recorded = 'SELECT timestamp, name FROM migrations';
@@ -45,8 +46,9 @@ describe('a database of before 1.0.0', () => {
     await migrate(urlOf(db));
     const wrong = await runSql(
       db,
-      sql`SELECT id FROM sessions JOIN session_states s ON session_id = id
-          WHERE s.row_bytes <> ${SESSION_ROW_BYTES} + row_bytes_of_turns(id, 1, turn_count)`,
+      sql`SELECT sessions.id FROM sessions JOIN session_states s ON session_id = sessions.id
+            JOIN configurations c ON c.id = configuration_id
+          WHERE s.row_bytes <> ${SESSION_ROW_BYTES} + row_bytes_of_turns(sessions.id, 1, turn_count)`,
     );
     expect(wrong).to.deep.equal([]);
     const sessions = await db.query<{ preview: string; preview_folded: string; state_folded: string }[]>(
@@ -73,7 +75,7 @@ describe('a database of before 1.0.0', () => {
     );
     expect(await schemaObjects(db)).to.deep.equal(before);
     await db.query('DELETE FROM open_turns');
-    expect(await migrate(urlOf(db))).to.deep.equal(['1-baseline']);
+    expect(await migrate(urlOf(db))).to.deep.equal(migrationTitles);
   });
 
   it('a database of before 1.0.0 is taken over whole or not at all', async () => {
@@ -82,7 +84,7 @@ describe('a database of before 1.0.0', () => {
     expect((await failureOf(migrate(urlOf(db)))).message).to.match(/relation "token_streams" already exists/);
     expect(await schemaObjects(db)).to.deep.equal(before);
     await db.query('DROP TABLE token_streams');
-    expect(await migrate(urlOf(db))).to.deep.equal(['1-baseline']);
+    expect(await migrate(urlOf(db))).to.deep.equal(migrationTitles);
   });
 
   it('a database of before 1.0.0 goes on after its last migration', async () => {
@@ -96,7 +98,7 @@ describe('a database of before 1.0.0', () => {
     for (const text of sections.slice(1, 3)) await runner.query(text);
     await runner.release();
     await db.query(`INSERT INTO migrations (timestamp, name) VALUES (1800000000018, 'LeftOutTools1800000000018')`);
-    expect(await migrate(urlOf(db))).to.deep.equal(['1-baseline']);
+    expect(await migrate(urlOf(db))).to.deep.equal(migrationTitles);
     expect(await schemaObjects(db)).to.deep.equal(await schemaObjects(await open(await createTestDatabase())));
   });
 });

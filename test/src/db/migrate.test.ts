@@ -6,12 +6,13 @@ import { startApi } from '../../../api/main.js';
 import { startWorker } from '../../../activities/main.js';
 import { openDataSource } from '../../../src/db/data-source.js';
 import { migrate } from '../../../src/db/migrate.js';
-import { migrationOf } from '../../../src/db/migrations/index.js';
+import { migrationOf, readMigration } from '../../../src/db/migrations/index.js';
 import { postgresState, waitForSchema } from '../../../src/db/schema-version.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { startFailure } from '../../../src/platform/setup-error.js';
 import { eventually } from '../../support/eventually.js';
 import { failureOf } from '../../support/failure.js';
+import { migrationTitles } from '../../support/migration-titles.js';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { useService } from '../../support/use.js';
 
@@ -35,7 +36,7 @@ describe('migrations of an empty database', () => {
 
   it('migrations of an empty database run once, however many processes migrate it at the same time', async () => {
     const ran = await Promise.all([1, 2, 3].map(() => migrate(used.database.url)));
-    expect(ran.flat()).to.deep.equal(['1-baseline']);
+    expect(ran.flat()).to.deep.equal(migrationTitles);
     expect(await migrate(used.database.url)).to.deep.equal([]);
   });
 
@@ -51,7 +52,7 @@ describe('migrations of an empty database', () => {
       const migrated = migrate(database.url, (line) => notes.push(line));
       await eventually('the migration has given up once', () => notes.length > 0);
       await client.query('ROLLBACK');
-      expect(await migrated).to.deep.equal(['1-baseline']);
+      expect(await migrated).to.deep.equal(migrationTitles);
       expect(notes[0]).to.equal('A migration waits for a lock, tries again (1 of 29). The service goes on meanwhile.');
       expect(notes.join()).to.not.include('failed');
 
@@ -66,6 +67,46 @@ describe('migrations of an empty database', () => {
     } finally {
       console.log = log;
     }
+  });
+});
+
+describe('migrations of a database of 1-baseline', () => {
+  const used = useClient(createEmptyDatabase);
+
+  it('migrations of a database of 1-baseline give its sessions and turns their configurations, open turns too, while a process of that build adds some', async () => {
+    const { client, database } = used;
+    await client.query(readMigration('1-baseline.sql'));
+    await client.query(`CREATE TABLE migrations (id serial PRIMARY KEY, timestamp bigint NOT NULL, name varchar NOT NULL)`);
+    await client.query(`INSERT INTO migrations (timestamp, name) VALUES (1, 'baseline-0000000000001')`);
+    await client.query(`INSERT INTO projects (id, name) VALUES ('proj', 'demo')`);
+    const add = async (count: number, prefix: string): Promise<void> => {
+      await client.query(
+        `INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools)
+         SELECT $1 || n, 'proj', 'model-' || n, true, 'Be brief.', '{mcp_1}', '{}', '[{"type": "wait"}]'
+         FROM generate_series(1, $2::integer) AS n`,
+        [prefix, count],
+      );
+      await client.query(
+        `INSERT INTO turns (id, session_id, project_id, number, state)
+         SELECT 'turn_' || id, id, project_id, 1, 'running' FROM sessions WHERE starts_with(id, $1)`,
+        [prefix],
+      );
+    };
+    await add(2500, 'ses_before_');
+    expect(await migrate(database.url)).to.deep.equal(migrationTitles.slice(1));
+    await add(1, 'ses_after_');
+    const { rows } = await client.query(
+      `SELECT count(*)::integer AS turns, count(DISTINCT c.id)::integer AS configurations,
+         bool_and(c.id = s.configuration_id AND c.model_id = s.model_id AND c.instruction = s.instruction
+           AND c.mcp_servers = s.mcp_servers AND c.tools::text = s.tools::text) AS equal
+       FROM turns t JOIN sessions s ON s.id = t.session_id JOIN configurations c ON c.id = t.configuration_id`,
+    );
+    expect(rows).to.deep.equal([{ turns: 2501, configurations: 2501, equal: true }]);
+    // Interrupted, it runs again.
+    await client.query(`UPDATE turns SET configuration_id = NULL WHERE id < 'turn_ses_before_2'`);
+    await client.query(`DELETE FROM migrations WHERE timestamp = 3`);
+    expect(await migrate(database.url)).to.deep.equal(migrationTitles.slice(2, 3));
+    expect((await client.query('SELECT FROM turns WHERE configuration_id IS NULL')).rowCount).to.equal(0);
   });
 });
 
@@ -105,10 +146,9 @@ describe('migrations', () => {
       const waited = waitForSchema(db, log).then(() => (isDone = true));
       await missed;
       expect(isDone).to.equal(false);
-      await client.query('INSERT INTO migrations (name, timestamp) VALUES ($1, $2)', [
-        rows[0]!.name,
-        rows[0]!.timestamp,
-      ]);
+      for (const { name, timestamp } of rows) {
+        await client.query('INSERT INTO migrations (name, timestamp) VALUES ($1, $2)', [name, timestamp]);
+      }
       await waited;
       expect(await postgresState(db)).to.deep.equal({ postgres: 'ok' });
     } finally {

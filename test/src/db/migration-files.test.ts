@@ -5,6 +5,8 @@ import { migrationFiles, nameOf, numberOf, readMigration, titleOf } from '../../
 /** The SHA-256 of each file. */
 const FINGERPRINTS: Record<string, string> = {
   '1-baseline.sql': '9c0daccaba346fcb629af35739adf8dd4c141170e16fcb5d5ede1a79248eee00',
+  '2-configurations.sql': '4dd9beb6a6eacb3e5a4c61501ab4df23731027290d04ddf17c5a1d85b8c8a6e0',
+  '3-configurations-of-before.sql': 'c70cfccb8e07808c9435f63085983286488716113afcc4ac6aa21e3b8a821f08',
 };
 
 describe('the files of migrations', () => {
