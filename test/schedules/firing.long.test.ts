@@ -117,7 +117,7 @@ describe('schedules that fire', () => {
       ],
       [
         { at: FAR, ...target(sessionId) },
-        `UPDATE sessions SET model_id = 'gone' WHERE id = (SELECT session_id FROM schedules WHERE id = $1)`,
+        `UPDATE configurations SET model_id = 'gone' WHERE id = (SELECT session_id FROM schedules WHERE id = $1)`,
       ],
     ];
     const before = await service.db.query(`SELECT count(*) FROM sessions`);

@@ -174,7 +174,7 @@ describe('the fallback models of a session', () => {
 
   it('the fallback models of a session are called for a model that is gone from the catalogue', async () => {
     const id = await session();
-    await service.db.query(`UPDATE sessions SET model_id = 'gone' WHERE id = $1`, [id]);
+    await service.db.query(`UPDATE configurations SET model_id = 'gone' WHERE id = $1`, [id]);
     const events = await service.run(id, 'Hello');
     expect(changeOf(events)).to.deep.include({ from: 'gone', to: 'other', reason: 'model_error' });
     expect(events.at(-1).type).to.equal('turn.completed');
@@ -182,7 +182,7 @@ describe('the fallback models of a session', () => {
     // A fallback model that is gone is passed over.
     own.on(/Both gone/, failure('invalid_request_error'));
     const second = await session({ fallback_model_ids: ['unpriced', 'other'] });
-    await service.db.query(`UPDATE sessions SET fallback_model_ids = '{gone,other}' WHERE id = $1`, [second]);
+    await service.db.query(`UPDATE configurations SET fallback_model_ids = '{gone,other}' WHERE id = $1`, [second]);
     expect(changeOf(await service.run(second, 'Both gone'))).to.deep.include({ from: 'own', to: 'other' });
   });
 

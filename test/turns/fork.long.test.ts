@@ -379,14 +379,15 @@ const OWN_COLUMNS: Record<string, [key: string, own: string[]]> = {
     'id',
     [
       ...['id', 'last_turn_id', 'created_at', 'metadata_updated_at', 'forked_from_session_id', 'forked_from_turn_id'],
-      ...['metadata_terms'],
+      ...['metadata_terms', 'configuration_id'],
     ],
   ],
+  configurations: ['id', ['id']],
   turns: [
     'session_id',
     [
       ...['id', 'session_id', 'copied_from', 'model_id', 'trace', 'cost', 'is_unpriced', 'cost_before', 'was_unpriced'],
-      ...['continues_turn_id', 'has_waiting'],
+      ...['continues_turn_id', 'has_waiting', 'configuration_id'],
     ],
   ],
   events: ['session_id', ['id', 'session_id', 'turn_id']],

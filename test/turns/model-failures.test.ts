@@ -183,7 +183,7 @@ describe('a model call that fails', () => {
 
   it('a model call that fails fails with a useful message when the model is no longer in the catalogue', async () => {
     const sessionId = await service.session();
-    await service.db.query(`UPDATE sessions SET model_id = 'gone-model' WHERE id = $1`, [sessionId]);
+    await service.db.query(`UPDATE configurations SET model_id = 'gone-model' WHERE id = $1`, [sessionId]);
     await service.send(sessionId, 'Go');
     const end = await service.ended(sessionId);
     expect(end.error).to.include({ type: 'model_error', retryable: false });

@@ -35,7 +35,7 @@ describe('a model call that waits for its answer', () => {
 
   const session = async (): Promise<string> => {
     const id = await service.session({ model_id: 'sink' });
-    await service.db.query('UPDATE sessions SET tools = $1, model_tools = $1 WHERE id = $2', [TOOLS, id]);
+    await service.db.query('UPDATE configurations SET tools = $1, model_tools = $1 WHERE id = $2', [TOOLS, id]);
     return id;
   };
 

@@ -93,7 +93,7 @@ describe('the memory of an open stream', () => {
     const { body } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });
     // Parsed, they take 20 MiB.
     const tools = JSON.stringify(Array.from({ length: 300_000 }, () => ({})));
-    await service.db.query('UPDATE sessions SET tools = $1 WHERE id = $2', [tools, body.id]);
+    await service.db.query('UPDATE configurations SET tools = $1 WHERE id = $2', [tools, body.id]);
     const open = async (): Promise<void> => {
       const stream = await openSse(`${service.url}/v1/sessions/${body.id}/events/stream`, service.key);
       expect(stream.status).to.equal(200);

@@ -118,8 +118,8 @@ describe('pages', () => {
       const [project] = await service.db.query<{ id: string }[]>('SELECT id FROM projects WHERE name = $1', [name]);
       const ids = await insertSessions(service.db, project!.id, sessions);
       await service.db.query(
-        `UPDATE sessions SET instruction = $2, created_at = now() - array_position($1::text[], id) * interval '1 s'
-         WHERE id = ANY($1)`,
+        `WITH configured AS (UPDATE configurations SET instruction = $2 WHERE id = ANY($1))
+         UPDATE sessions SET created_at = now() - array_position($1::text[], id) * interval '1 s' WHERE id = ANY($1)`,
         [ids, character.repeat(100_000)],
       );
       return { api, ids, projectId: project!.id };

@@ -202,7 +202,7 @@ describe('the workspace of a fork', () => {
 
   it('the workspace of a fork is never missing: the fork is refused where the original is deleted before it is copied', async () => {
     const original = await sessionWithTree(service, { '/workspace/a': 'x' });
-    await service.db.query(`UPDATE sessions SET tools = '[{"type": "workspace"}]' WHERE id = $1`, [original]);
+    await service.db.query(`UPDATE configurations SET tools = '[{"type": "workspace"}]' WHERE id = $1`, [original]);
     const held = await holdStatement(service.db, 'INSERT ON session_states');
     const forked = service.api('POST', `/v1/sessions/${original}/fork`);
     await held.reached();

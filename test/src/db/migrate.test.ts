@@ -76,7 +76,9 @@ describe('migrations of a database of 1-baseline', () => {
   it('migrations of a database of 1-baseline give its sessions and turns their configurations, open turns too, while a process of that build adds some', async () => {
     const { client, database } = used;
     await client.query(readMigration('1-baseline.sql'));
-    await client.query(`CREATE TABLE migrations (id serial PRIMARY KEY, timestamp bigint NOT NULL, name varchar NOT NULL)`);
+    await client.query(
+      `CREATE TABLE migrations (id serial PRIMARY KEY, timestamp bigint NOT NULL, name varchar NOT NULL)`,
+    );
     await client.query(`INSERT INTO migrations (timestamp, name) VALUES (1, 'baseline-0000000000001')`);
     await client.query(`INSERT INTO projects (id, name) VALUES ('proj', 'demo')`);
     const add = async (count: number, prefix: string): Promise<void> => {
