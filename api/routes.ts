@@ -1,3 +1,9 @@
+import { createAgent } from './agents/create.js';
+import { deleteAgent } from './agents/delete.js';
+import { getAgent } from './agents/get.js';
+import { listAgents } from './agents/list.js';
+import { updateAgent } from './agents/update.js';
+import { getAgentVersion, listAgentVersions } from './agents/versions.js';
 import { getEvent } from './events/get.js';
 import { listEvents } from './events/history.js';
 import { streamEvents } from './events/stream.js';
@@ -110,6 +116,13 @@ export const routes: Route[] = [
   ['DELETE', '/v1/credentials/{credential_id}',                           'mcp_servers:write', LIMITED,   deleteUserCredential,         null],
   ['DELETE', '/v1/credentials',                                           'mcp_servers:write', LIMITED,   deleteCredentialsOfUser,      null],
   ['GET',    '/v1/models',                                                'sessions:read',     UNLIMITED, listModels,                   null],
+  ['POST',   '/v1/agents',                                                'agents:write',      LIMITED,   createAgent,                  null],
+  ['GET',    '/v1/agents',                                                'agents:read',       UNLIMITED, listAgents,                   null],
+  ['GET',    '/v1/agents/{agent_id}',                                     'agents:read',       UNLIMITED, getAgent,                     null],
+  ['PATCH',  '/v1/agents/{agent_id}',                                     'agents:write',      LIMITED,   updateAgent,                  null],
+  ['DELETE', '/v1/agents/{agent_id}',                                     'agents:write',      LIMITED,   deleteAgent,                  null],
+  ['GET',    '/v1/agents/{agent_id}/versions',                            'agents:read',       UNLIMITED, listAgentVersions,            null],
+  ['GET',    '/v1/agents/{agent_id}/versions/{version}',                  'agents:read',       UNLIMITED, getAgentVersion,              null],
   ['POST',   '/v1/sessions',                                              'sessions:write',    LIMITED,   createSession,                null],
   ['GET',    '/v1/sessions',                                              'sessions:read',     UNLIMITED, listSessions,                 null],
   ['GET',    '/v1/sessions/{session_id}',                                 'sessions:read',     UNLIMITED, getSession,                   'read'],

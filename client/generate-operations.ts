@@ -12,7 +12,7 @@ interface Operation {
   operationId: string;
   summary: string;
   description: string;
-  parameters: { in: string; name: string; required?: boolean; description?: string; schema: object }[];
+  parameters: { in: string; name: string; required?: boolean; description?: string; schema: { type?: string } }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>;
   /** False: a request without an answer may have had its effect, and is not sent again by itself. */
@@ -81,7 +81,7 @@ function methodOf(method: string, path: string, operation: Operation, schemas: S
     ...ids.map((id) => `${id}: string`),
     ...(isUpload ? ['source: UploadSource'] : []),
     ...(body ? [`body: ${typeOf(body)}${schemas[nameOf(body)]!.required ? '' : ' = {}'}`] : []),
-    ...(isList ? [`query: ${query} = {}`] : filters.length > 0 ? [`query: ${textsOf(filters)}`] : []),
+    ...(isList ? [`query: ${query} = {}`] : filters.length > 0 ? [`query: ${valuesOf(filters)}`] : []),
   ];
   const answer = answerOf(operation, schemas);
   const send = answer === 'void' ? 'noContent' : isCreate ? 'create' : 'json';
@@ -121,9 +121,10 @@ function filtersOf({ parameters }: Operation): Operation['parameters'] {
   return parameters.filter((one) => one.in === 'query' && !PAGING.includes(one.name));
 }
 
-/** The type of the query of an operation that is no list: texts. */
-function textsOf(parameters: Operation['parameters']): string {
-  return `{ ${parameters.map(({ name, required }) => `${name}${required ? '' : '?'}: string`).join('; ')} }`;
+/** The type of the query of an operation that is no list, with a default if nothing in it is required. */
+function valuesOf(parameters: Operation['parameters']): string {
+  const fields = parameters.map(({ name, required, schema }) => `${name}${required ? '' : '?'}: ${schema.type ?? 'string'}`);
+  return `{ ${fields.join('; ')} }${parameters.some(({ required }) => required) ? '' : ' = {}'}`;
 }
 
 /** `listWebhookDeliveries` → `WebhookDelivery`. */

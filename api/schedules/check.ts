@@ -7,7 +7,7 @@ import { isTimeZone } from '../../src/schedules/calendar/zone.js';
 import { nextRun, type TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
-import { checkNewSession, type NewSessionBody } from '../../src/sessions/new-session.js';
+import { checkNewSession, type NewSessionBody } from '../../src/agents/new-session.js';
 import type { ApiDeps } from '../deps.js';
 import type { Caller } from '../http/core/operation.js';
 
@@ -91,8 +91,7 @@ export async function checkTarget(caller: Pick<Caller, 'scopes'>, body: TargetBo
   if (!(wanted in body)) throw validationError(`/target/${wanted}`, `is required with ${type}`);
   if (other in body) throw validationError(`/target/${other}`, `must not be sent with ${type}`);
   if (type === 'existing_session') return { type, session_id: session_id! };
-  await inside('/target/session', () => checkNewSession(caller, session!));
-  return { type, session: session! };
+  return { type, session: await inside('/target/session', () => checkNewSession(caller, session!)) };
 }
 
 export async function checkScheduledMessage(
@@ -104,9 +103,9 @@ export async function checkScheduledMessage(
 }
 
 /** Paths of errors begin at `root`, the part of the body that the work checks. */
-export async function inside(root: string, work: () => unknown): Promise<void> {
+export async function inside<T>(root: string, work: () => Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     if (!(error instanceof ServiceError) || error.type !== 'validation_error') throw error;
     const [{ path, message }] = error.details!.errors as [{ path: string; message: string }];

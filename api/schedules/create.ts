@@ -7,7 +7,7 @@ import { validationError } from '../../src/platform/errors.js';
 import type { Schedule, TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
 import { insertSchedule } from '../../src/schedules/store.js';
-import { resolveNewSession } from '../../src/sessions/new-session.js';
+import { resolveNewSession } from '../../src/agents/new-session.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound } from '../http/core/session-of-path.js';
@@ -66,6 +66,8 @@ export const createSchedule = operation<Body>({
   errors: [
     'insufficient_scope',
     'session_not_found',
+    'agent_not_found',
+    'agent_version_not_found',
     'unknown_model',
     'workspace_unavailable',
     'mcp_server_not_found',

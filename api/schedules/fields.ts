@@ -1,5 +1,5 @@
 import { messageBody } from '../../src/messages/message.js';
-import { newSessionBody } from '../../src/sessions/new-session.js';
+import { newSessionBody } from '../../src/agents/new-session.js';
 import { described, objectSchema, shownAs } from '../../src/platform/object-schema.js';
 import { text } from '../../src/platform/schema-fields.js';
 import { shownBudgetSchema } from '../../src/sessions/budget.js';

@@ -38,7 +38,7 @@ export const continueSessionTurn = operation({
   async handle({ deps, caller, resource: session, record, log }) {
     checkStorage(session.stored, deps.config.maxStoragePerProject);
     const { turn, response } = await transaction(deps.db, async (tx) => {
-      const turn = await continueTurn(tx, caller.projectId, session.id, deps.workflows.namespace);
+      const turn = await continueTurn(tx, deps.models, caller.projectId, session.id, deps.workflows.namespace);
       const response: unknown = JSON.parse(eventJson(turn.event));
       await record(tx, response);
       return { turn, response };

@@ -1,11 +1,5 @@
 import { requireStorage } from '../../src/files/storage-limit.js';
-import {
-  checkNewSession,
-  createSession as insertNewSession,
-  newSessionBody,
-  resolveNewSession,
-  type NewSessionBody,
-} from '../../src/sessions/new-session.js';
+import { checkNewSession, createSession as insertNewSession, newSessionBody, resolveNewSession, type NewSessionBody } from '../../src/agents/new-session.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
 import { presentSession, sessionExample, sessionSchema } from './present.js';
@@ -17,14 +11,15 @@ const MAX_SESSION_VALUES = 100_000;
 const newSessionExample = {
   ...sessionExample,
   ...newSessionBody.examples[0],
-  ...{ status: 'IDLE', preview: null, last_turn_id: null, turn_count: 0, updated_at: sessionExample.created_at },
+  ...{ agent: null, status: 'IDLE', preview: null, last_turn_id: null, turn_count: 0, updated_at: sessionExample.created_at },
   ...{ fallback_model_ids: [], budget: null, cost: { amount: '0', currency: 'USD' } },
 };
 
 export const createSession = operation<NewSessionBody>({
   id: 'createSession',
   summary: 'Create a session',
-  description: 'Begins a conversation. The configuration is checked now and stays; then send messages.',
+  description:
+    'Begins a conversation, with a configuration of its own, which is checked now and stays, or with that of an agent; then send messages.',
   body: newSessionBody,
   maxBodyValues: MAX_SESSION_VALUES,
   idempotent: true,
@@ -36,13 +31,18 @@ export const createSession = operation<NewSessionBody>({
   },
   errors: [
     'insufficient_scope',
+    'agent_not_found',
+    'agent_version_not_found',
     'unknown_model',
     'mcp_server_not_found',
     'unknown_mcp_tool',
+    'skill_not_found',
     'workspace_unavailable',
     'storage_limit_reached',
   ],
-  check: ({ caller, body }) => checkNewSession(caller, body),
+  async check({ caller, body }) {
+    await checkNewSession(caller, body);
+  },
   async handle(call) {
     const { projectId } = call.caller;
     await requireStorage(call.deps.db, projectId, call.deps.config.maxStoragePerProject);

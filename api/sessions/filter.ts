@@ -28,6 +28,7 @@ export const filterSchema = {
       description: 'true: only sessions whose turn waits for an answer; false: only sessions whose turn does not.',
     },
     status: described(statusSchema, 'Only sessions with this status.'),
+    agent_id: { type: 'string', description: 'Only sessions of this agent, whatever its version.' },
     created_after: {
       type: 'string',
       format: 'date-time',
@@ -65,10 +66,11 @@ export const filterSchema = {
 
 /** Reads the filter of a query that the schema accepts. @throws ServiceError `validation_error` */
 export function filterOf(query: Record<string, string>): SessionFilter {
-  const { requires_action, status } = query;
+  const { requires_action, status, agent_id } = query;
   return {
     ...(requires_action !== undefined && { requiresAction: requires_action === 'true' }),
     ...(status !== undefined && { state: STATE_OF_STATUS[status as keyof typeof STATE_OF_STATUS] }),
+    ...(agent_id !== undefined && { agentId: agent_id }),
     createdAfter: timeOfQuery(query, 'created_after'),
     createdBefore: timeOfQuery(query, 'created_before'),
     metadata: metadataOf(query),

@@ -1,6 +1,8 @@
 import { money } from '../../src/events/fields.js';
 import { requiredAction } from '../../src/events/required-action.js';
 import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
+import { versionNumber } from '../../src/agents/fields.js';
+import { overridesSchema } from '../../src/agents/reference.js';
 import { count, flag, idField, idOrNull, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import { shownBudgetSchema } from '../../src/sessions/budget.js';
 import { isOpen } from '../../src/db/turn-states.js';
@@ -33,9 +35,21 @@ const queue = {
   }),
 } as const;
 
+const sessionAgent = {
+  $id: 'SessionAgent',
+  description: 'The agent of a session.',
+  ...objectSchema({
+    id: idField('agent', 'Id of the agent.'),
+    version: described(versionNumber, 'The version that the next turn begins with.'),
+    follows: described(flag, 'Each turn begins with the version that is live then; false once the agent is deleted.'),
+    overrides: described(overridesSchema, 'What the session has instead of these fields of the agent; empty without.'),
+  }),
+} as const;
+
 export const sessionExample = {
   id: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
   status: 'COMPLETE',
+  agent: null,
   model_id: 'claude-sonnet-5-5',
   thinking_enabled: true,
   instruction: 'Answer in one sentence.',
@@ -100,7 +114,8 @@ const session = presented(
   {
     id: idField('session', 'Id of the session.'),
     status: statusSchema,
-    model_id: described(text, 'The model of its turns.'),
+    agent: orNull(sessionAgent, 'The agent whose configuration it has; null for one of its own.'),
+    model_id: described(text, 'The model of its turns. These fields show the configuration of the next turn.'),
     thinking_enabled: described(flag, 'Whether the model thinks before it answers.'),
     instruction: { type: ['string', 'null'], description: 'What the agent is for and how it should work.' },
     mcp_servers: { type: 'array', items: text, description: 'Ids of the MCP servers whose tools the agent can call.' },
@@ -133,7 +148,7 @@ const session = presented(
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
     forked_from: orNull(forkedFrom, 'The session that this one is a fork of; null for the others.'),
     created_at: described(timestamp, 'When it was created.'),
-    updated_at: described(timestamp, 'When its metadata or budget last changed, or its latest turn changed its state.'),
+    updated_at: described(timestamp, 'When its metadata, budget or agent last changed, or its latest turn changed its state.'),
   },
   sessionExample,
 );
@@ -175,7 +190,7 @@ export function presentSessionTo({ token }: Pick<Caller, 'token'>, row: Session)
   return presentSession({ ...row, ...HIDDEN_FROM_TOKENS, tools: customToolsOf(row.tools) });
 }
 
-const HIDDEN_FROM_TOKENS = { instruction: null, metadata: {}, mcp_servers: [] };
+const HIDDEN_FROM_TOKENS = { agent: null, instruction: null, metadata: {}, mcp_servers: [] };
 
 /** The entries that the page runs itself. */
 function customToolsOf(tools: string): string {

@@ -1,6 +1,17 @@
 import type { FromSchema } from 'json-schema-to-ts';
+import {
+  checkBudgetForReference,
+  checkReference,
+  referenceSchema,
+  resolveReference,
+  type Reference,
+  type ResolvedReference,
+} from '../../src/agents/reference.js';
 import type { Tx } from '../../src/db/db.js';
 import { transaction } from '../../src/db/transaction.js';
+import { validationError } from '../../src/platform/errors.js';
+import { jsonHash } from '../../src/platform/json-hash.js';
+import { described } from '../../src/platform/object-schema.js';
 import {
   MAX_METADATA_KEY_LENGTH,
   MAX_METADATA_PATCH_KEYS,
@@ -8,7 +19,8 @@ import {
   mergeMetadata,
 } from '../../src/sessions/metadata.js';
 import { budgetSchema, checkBudgetForSession } from '../../src/sessions/budget.js';
-import { lockSession, updateFields, type Session, type SessionState } from '../../src/sessions/store.js';
+import { findSession, lockSession, updateFields, type Session, type SessionAgent, type SessionState } from '../../src/sessions/store.js';
+import type { ApiDeps } from '../deps.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
 import { updateBudget } from './update-budget.js';
@@ -28,6 +40,10 @@ const body = {
       additionalProperties: { type: ['string', 'null'], maxLength: MAX_METADATA_VALUE_LENGTH },
     },
     budget: { ...budgetSchema, description: 'Replaces the whole budget; null removes it.' },
+    agent: described(
+      referenceSchema,
+      'Replaces the reference to an agent, from the next turn on; only in a session that was created with one.',
+    ),
   },
   minProperties: 1,
   additionalProperties: false,
@@ -36,20 +52,36 @@ const body = {
 
 export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   id: 'updateSession',
-  summary: "Change a session's metadata and budget",
+  summary: "Change a session's metadata, budget and agent",
   description:
-    'Merges `metadata` and replaces `budget`; other fields of a session do not change. A larger budget lets a turn go on that waits for it.',
+    'Merges `metadata`, replaces `budget` and `agent`; other fields of a session do not change. A larger budget lets a turn go on that waits for it. Another agent, or version of it, holds from the next turn on.',
   body,
   success: { status: 200, description: 'The changed session.', schema: sessionSchema },
-  errors: ['session_not_found', 'metadata_too_large'],
+  errors: [
+    'insufficient_scope',
+    'session_not_found',
+    'metadata_too_large',
+    'agent_not_found',
+    'agent_version_not_found',
+    'unknown_model',
+    'skill_not_found',
+    'workspace_unavailable',
+  ],
   resource: sessionStateOfPath,
+  check({ caller, body }) {
+    if (body.agent !== undefined) checkReference(caller, body.agent);
+  },
   async handle({ deps, caller, resource, body, log }) {
+    const agent =
+      body.agent === undefined ? undefined : await agentFor(deps, caller.projectId, resource.id, body.agent);
     const update = (tx: Tx, locked: Session): Promise<Session> | Session => {
       const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
       const { budget = locked.budget } = body;
-      if (body.budget !== undefined) checkBudgetForSession(deps.models, budget, locked);
-      if (isSame(metadata, locked.metadata) && isSame(budget, locked.budget)) return locked;
-      return updateFields(tx, locked, { metadata, budget });
+      if (agent !== undefined) checkBudgetForReference(deps.models, budget, agent);
+      else if (body.budget !== undefined) checkBudgetForSession(deps.models, budget, locked);
+      const isSameAgent = agent === undefined || isSameReference(agent, locked.agent!);
+      if (isSame(metadata, locked.metadata) && isSame(budget, locked.budget) && isSameAgent) return locked;
+      return updateFields(tx, locked, { metadata, budget, ...(!isSameAgent && { agent }) });
     };
     if (body.budget !== undefined) {
       return presentSession(await updateBudget({ ...deps, log }, caller.projectId, resource.id, update));
@@ -61,6 +93,26 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
     );
   },
 });
+
+/** @throws ServiceError `validation_error` if the session was made without an agent, and what `resolveReference` throws */
+async function agentFor(
+  deps: ApiDeps,
+  projectId: string,
+  sessionId: string,
+  given: Reference,
+): Promise<ResolvedReference> {
+  const session = (await findSession(deps.db, projectId, sessionId)) ?? sessionNotFound();
+  if (session.agent === null) {
+    throw validationError('/agent', 'cannot be given to a session of its own configuration: fork it with `agent`');
+  }
+  return resolveReference(deps, projectId, given);
+}
+
+/** Of a deleted agent a session no longer follows, but new references to it are refused. */
+function isSameReference({ agentId, version, overrides }: ResolvedReference, now: SessionAgent): boolean {
+  const isSameVersion = version === null ? now.follows : !now.follows && version === now.version;
+  return agentId === now.id && isSameVersion && jsonHash(overrides).equals(jsonHash(now.overrides));
+}
 
 /**
  * A patch that changes nothing does not change `updated_at`. Merging keeps the order of keys, so the JSON texts

@@ -9,5 +9,5 @@ export const getTurn = operation({
   success: { status: 200, description: 'The turn.', schema: turnSchema },
   errors: ['session_not_found', 'turn_not_found'],
   resource: turnOfPath,
-  handle: async ({ resource }) => presentTurn(resource),
+  handle: async ({ resource, caller }) => presentTurn(caller, resource),
 });

@@ -15,11 +15,11 @@ export const listTurns = operation({
   success: { status: 200, description: 'A page of turns.', schema: pageSchema(turnSchema) },
   errors: ['session_not_found'],
   resource: sessionStateOfPath,
-  async handle({ deps, query, resource: session }) {
+  async handle({ deps, caller, query, resource: session }) {
     const list = `turns of ${session.id}`;
     const { limit, after } = pageRequest(query, list, 1);
     const [before = AFTER_ALL] = numbersOf(after ?? []);
     const turns = await readTurns(deps.db, session.id, before, limit);
-    return pageOf(list, turns, ({ number }) => [String(number)], presentTurn);
+    return pageOf(list, turns, ({ number }) => [String(number)], (turn) => presentTurn(caller, turn));
   },
 });

@@ -1,10 +1,30 @@
 import { OPEN_STATES } from '../../src/db/turn-states.js';
 import { output, spent, stopReason, turnError } from '../../src/events/fields.js';
 import { JsonText } from '../../src/platform/json-text.js';
-import { described, orNull } from '../../src/platform/object-schema.js';
+import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
 import { idField, idOrNull, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import type { FoundTurn } from '../../src/turns/find-turns.js';
+import { versionNumber } from '../../src/agents/fields.js';
+import type { Caller } from '../http/core/operation.js';
 import { presented } from '../http/core/presenter.js';
+
+const turnAgent = {
+  $id: 'TurnAgent',
+  description: 'The agent with which a turn began.',
+  ...objectSchema({
+    id: idField('agent', 'Id of the agent.'),
+    version: described(versionNumber, 'Its version.'),
+    skills: {
+      type: 'array',
+      description: 'The skills of the agent, without those that the message selects.',
+      items: {
+        $id: 'TurnSkill',
+        description: 'A skill.',
+        ...objectSchema({ id: idField('skill', 'Id of the skill.'), name: described(text, 'Its name.') }),
+      },
+    },
+  }),
+} as const;
 
 const turn = presented(
   'Turn',
@@ -20,6 +40,7 @@ const turn = presented(
         '`queued`, `running`, or `waiting` for answers (see required_actions of the session); then how it ended.',
     },
     model_id: described(text, 'The requested model.'),
+    agent: orNull(turnAgent, 'The agent that the turn began with; null without one.'),
     created_at: described(timestamp, 'The time of its first event.'),
     started_at: described(timestampOrNull, 'Null while it is queued, and if it never ran.'),
     ended_at: described(timestampOrNull, 'The time of its terminal event; null until then.'),
@@ -36,6 +57,7 @@ const turn = presented(
     session_id: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
     status: 'completed',
     model_id: 'claude-sonnet-5-5',
+    agent: null,
     created_at: '2026-11-21T09:48:04.000111Z',
     started_at: '2026-11-21T09:48:04.051234Z',
     ended_at: '2026-11-21T09:48:09.654321Z',
@@ -68,8 +90,15 @@ export const turnSchema = {
   properties: { ...(turn.schema.properties as object), output },
 };
 
-export function presentTurn(row: FoundTurn): Record<string, unknown> {
-  const presented = turn.present({ ...row, status: row.waits ? 'waiting' : row.state });
+/** A page does not see how its session is configured. */
+export function presentTurn({ token }: Pick<Caller, 'token'>, row: FoundTurn): Record<string, unknown> {
+  const agent = token === null ? agentOf(row) : null;
+  const presented = turn.present({ ...row, agent, status: row.waits ? 'waiting' : row.state });
   // The text keeps the digits of its numbers.
   return row.must_give_output ? { ...presented, output: new JsonText(row.output ?? 'null') } : presented;
+}
+
+function agentOf({ agent_id: id, agent_version: version, agent_skills }: FoundTurn): object | null {
+  if (id === null) return null;
+  return { id, version, skills: (agent_skills ?? []).map((skill) => ({ id: skill.id, name: skill.name })) };
 }

@@ -21,7 +21,7 @@ const usageSchema = {
     group: {
       type: ['string', 'null'],
       description:
-        'The day, the model’s id, the session’s id or the value of the metadata key; null for turns of sessions without the key.',
+        'The day, the id of the model, session or agent, the agent’s version, or the value of the metadata key; null for turns without the key or an agent.',
     },
     turns: described(count, 'Number of turns.'),
     model_calls: described(count, 'Number of model calls.'),
@@ -52,7 +52,7 @@ const query = {
     to: { type: 'string', format: 'date-time', description: 'Exclusive; now when absent.' },
     group_by: {
       type: 'string',
-      description: '`day` (of UTC, the default), `model`, `session` or `metadata.KEY`.',
+      description: '`day` (of UTC, the default), `model`, `session`, `agent`, `agent_version` (`ID@N`) or `metadata.KEY`.',
     },
   },
 } as const satisfies JsonSchema;
@@ -60,7 +60,7 @@ const query = {
 /** What the turns that ended in a time took: tokens and money. Deleted sessions count. */
 export const listUsage = operation({
   id: 'listUsage',
-  summary: 'Sum up tokens and costs of turns by day, model, session or metadata',
+  summary: 'Sum up tokens and costs of turns by day, model, session, agent or metadata',
   description: 'Counts the turns that ended in a period. Deleted sessions count too.',
   paged: true,
   query,
@@ -83,13 +83,19 @@ function listName({ from = '', to = '', group_by = 'day' }: Record<string, strin
   return filteredList('usage', [from, to, group_by]);
 }
 
+const PLAIN = ['day', 'model', 'session', 'agent', 'agent_version'] as const;
+
+function isPlain(text: string): text is (typeof PLAIN)[number] {
+  return (PLAIN as readonly string[]).includes(text);
+}
+
 /** @throws ServiceError `validation_error` */
 function groupingOf(text: string): UsageGrouping {
-  if (text === 'day' || text === 'model' || text === 'session') return text;
+  if (isPlain(text)) return text;
   const key = text.startsWith(METADATA) ? text.slice(METADATA.length) : '';
   const { length } = [...key];
   if (length < 1 || length > MAX_METADATA_KEY_LENGTH || !isStorableText(key)) {
-    throw validationError('/query/group_by', 'must be day, model, session or metadata.KEY');
+    throw validationError('/query/group_by', 'must be day, model, session, agent, agent_version or metadata.KEY');
   }
   return { metadata: key };
 }

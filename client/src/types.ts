@@ -71,6 +71,14 @@ export type StreamEvent = Event | DeltaEvent | RetryEvent;
 /** A frame of the stream as in SSE; `data` is a StreamEvent as JSON. */
 export type StreamFrame = Schemas['StreamFrame'];
 
+/** A configuration with a name and versions, of which sessions are made. */
+export type Agent = Schemas['Agent'];
+export type AgentVersion = Schemas['AgentVersion'];
+export type NewAgent = Schemas['NewAgent'];
+export type AgentChange = Schemas['AgentChange'];
+/** A version of an agent, and what the session has instead of parts of it. */
+export type AgentReference = Schemas['AgentReference'];
+
 export type NewSession = Schemas['NewSession'];
 export type NewSessionToken = Schemas['NewSessionToken'];
 /** A token with which a page uses one session. */
@@ -115,6 +123,7 @@ export type EventQuery = PageQuery & Omit<Schemas['EventFilter'], 'types'> & { t
 /** Filters of the list of sessions; all of them must match. */
 export type SessionFilter = Schemas['SessionFilter'];
 export type SessionQuery = PageQuery & SessionFilter;
+export type AgentQuery = PageQuery & Schemas['AgentFilter'];
 /** What the turns of a group took, and how they are grouped. */
 export type UsageGroup = Schemas['UsageGroup'];
 export type UsageQuery = PageQuery & Schemas['UsageFilter'];

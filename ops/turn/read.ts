@@ -1,5 +1,6 @@
 import type { Db } from '../../src/db/db.js';
-import { runSql, sql } from '../../src/db/sql.js';
+import { rawSql, runSql, sql } from '../../src/db/sql.js';
+import { configurationOfTurn, MODEL_ID } from '../../src/sessions/configured.js';
 import { parseExact } from '../../src/platform/exact-json.js';
 import { readTimeline, type TimelineEntry } from '../../src/turns/timeline.js';
 import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
@@ -113,13 +114,13 @@ export interface ShownTurn {
 export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   const [row] = await runSql<Json>(
     db,
-    sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, configurations.model_id, t.number, t.state, t.position,
+    sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, ${rawSql(MODEL_ID)} AS model_id, t.number, t.state, t.position,
           t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls,
           (SELECT sum((usage->>'input_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS input_tokens,
           (SELECT sum((usage->>'output_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS output_tokens,
-          o.namespace, o.checked_at
-        FROM turns t JOIN configurations ON configurations.id = t.configuration_id JOIN projects p ON p.id = t.project_id
-          LEFT JOIN open_turns o ON o.turn_id = t.id
+          open.namespace, open.checked_at
+        FROM turns t ${rawSql(configurationOfTurn('t'))} JOIN projects p ON p.id = t.project_id
+          LEFT JOIN open_turns open ON open.turn_id = t.id
         WHERE t.id = ${id}`,
   );
   if (row === undefined) return null;

@@ -114,7 +114,7 @@ export async function insertResource<Row extends ResourceRow>(
 }
 
 /** The rows that count against a project's limit. */
-const COUNTED = { schedule: "state <> 'ended'", webhook: 'true' };
+const COUNTED = { schedule: "state <> 'ended'", webhook: 'true', agent: 'true' };
 
 /** @throws ServiceError if the project has `max` rows of the table. The lock of the project's row makes that exact. */
 export async function requireRoomFor(

@@ -14,7 +14,7 @@ import { validationError } from '../platform/errors.js';
 import { refuseToken, requireScope, requireTokenScope } from '../projects/permissions.js';
 import type { SessionToken } from '../projects/session-token.js';
 import { requirePrice } from '../sessions/budget.js';
-import { requireModel } from '../sessions/new-session.js';
+import { requireModel } from '../sessions/configuration.js';
 import { skillNotFound } from '../skills/store.js';
 
 /** A message whose ids are checked, as its `user.message` shows it. */

@@ -20,6 +20,7 @@ const ID_PREFIXES = {
   /** Other waits than questions. Clients never see it. */
   wait: 'wait_',
   credential: 'cred_',
+  agent: 'agent_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -12,6 +12,8 @@ export const SCOPES = [
   'files:read',
   'webhooks:write',
   'webhooks:read',
+  'agents:write',
+  'agents:read',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

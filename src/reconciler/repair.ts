@@ -6,6 +6,7 @@ import { takeOverUnrecorded } from '../workers/takeover.js';
 import { failed, type TurnOutcome } from '../turns/outcome.js';
 import { endTurn } from '../turns/end.js';
 import { OPEN } from '../db/turn-states.js';
+import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import { loadRunningMs } from '../turns/running-time.js';
 import { stopReasonOnExpiry } from '../waits/advance.js';
 import type { WaitType } from '../waits/store.js';
@@ -26,7 +27,7 @@ export interface StaleTurn extends Omit<StartableTurn, 'runningMs'>, Pick<TurnFi
 }
 
 export const STALE_TURN = rawSql(
-  `SELECT turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", coalesce(turns.model_id, c.model_id) AS "modelId",
+  `SELECT turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", coalesce(turns.model_id, ${MODEL_ID}) AS "modelId",
      cardinality(mcp_servers) AS "mcpServers", turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
      (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS "queuedMs",
      coalesce(extract(epoch FROM clock_timestamp() - started_at) * 1000, 0)::double precision AS "startedMs",
@@ -36,7 +37,7 @@ export const STALE_TURN = rawSql(
      array(SELECT kind FROM waits w WHERE w.turn_id = turns.id AND w.state = 'open' AND NOT w.during_call) AS "waitsFor",
      EXISTS (SELECT FROM waits w
              WHERE w.turn_id = turns.id AND w.state = 'closed' AND w.taken_at IS NULL AND NOT w.during_call) AS "hasAnswers"
-   FROM open_turns JOIN turns ON turns.id = turn_id JOIN configurations c ON c.id = turns.configuration_id`,
+   FROM open_turns JOIN turns ON turns.id = turn_id ${configurationOfTurn('turns')}`,
 );
 
 /** Outcome of an open turn by the way in which its workflow ended. */

@@ -6,7 +6,8 @@ import { resolveMessage, type Message, type MessageBody } from '../messages/mess
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Config } from '../platform/config.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
-import { createSession, requireModel, resolveNewSession, type NewSessionBody } from '../sessions/new-session.js';
+import { requireModel } from '../sessions/configuration.js';
+import { createSession, resolveNewSession, type NewSessionBody } from '../agents/new-session.js';
 import { findSession, type Session } from '../sessions/store.js';
 import type { QueuedTurn } from '../turns/begin.js';
 import type { Run } from './runs.js';
@@ -29,6 +30,8 @@ const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
   file_not_found: 'not_found',
   skill_not_found: 'not_found',
   mcp_server_not_found: 'not_found',
+  agent_not_found: 'not_found',
+  agent_version_not_found: 'not_found',
   unknown_mcp_tool: 'not_found',
   workspace_unavailable: 'workspace_unavailable',
   unknown_model: 'not_found',

@@ -16,6 +16,7 @@ export interface SessionFilter {
   state?: ListedState | undefined;
   /** Only sessions that wait for an answer, or only the others. */
   requiresAction?: boolean | undefined;
+  agentId?: string | undefined;
   /** Exclusive bounds of `created_at`. */
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
@@ -207,7 +208,8 @@ function joinStates(query: SelectQuery<object>, state?: ListedState): void {
 
 /** @param createdAt the column by which the rows are found in order, if that is the time of their creation */
 function addFilter(query: SelectQuery<object>, filter: SessionFilter, createdAt: string): void {
-  const { requiresAction, createdAfter, createdBefore, metadata = {} } = filter;
+  const { requiresAction, agentId, createdAfter, createdBefore, metadata = {} } = filter;
+  if (agentId !== undefined) query.andWhere('r.agent_id = :agentId', { agentId });
   if (requiresAction === true) query.andWhere(`r.id = ANY(ARRAY(${WAITING_SESSIONS}))`);
   if (requiresAction === false) query.andWhere(`NOT ${waitsForAnswer('r.last_turn_id')}`);
   if (createdAfter !== undefined) query.andWhere(`${createdAt} > CAST(:createdAfter AS timestamptz)`, { createdAfter });

@@ -1,5 +1,5 @@
 import type { Db, SelectQuery, Tx } from '../db/db.js';
-import { SessionEntity, type SessionRow } from '../db/entities/sessions.js';
+import { SessionEntity, type Overrides, type SessionRow } from '../db/entities/sessions.js';
 import { resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { moneyJson } from '../db/money.js';
 import { isoText, rawSql, runSql, sql } from '../db/sql.js';
@@ -7,6 +7,14 @@ import { write } from '../db/transaction.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
 import type { StoredBytes } from '../files/storage-limit.js';
+import {
+  AGENT_VERSION,
+  configurationOfSession,
+  FALLBACK_MODEL_IDS,
+  INSTRUCTION,
+  MODEL_ID,
+  THINKING_ENABLED,
+} from './configured.js';
 import { isWaiting, OPEN_ACTIONS, WAITING_SINCE } from './required-actions.js';
 import { SESSION_ROW_BYTES } from './row-bytes.js';
 import type { Metadata } from './metadata.js';
@@ -21,10 +29,29 @@ interface SessionWorkspace {
   began: 'exact' | 'later' | null;
 }
 
+/** The agent of a session, and the version of its next turn. */
+export interface SessionAgent {
+  id: string;
+  version: number;
+  /** Each turn begins with the version that is live then. */
+  follows: boolean;
+  overrides: Overrides;
+}
+
 export interface Session extends Omit<
   SessionRow,
-  'metadata_updated_at' | 'deleted_at' | 'tools' | 'model_tools' | 'currency'
+  | 'metadata_updated_at'
+  | 'deleted_at'
+  | 'tools'
+  | 'model_tools'
+  | 'currency'
+  | 'configuration_id'
+  | 'agent_id'
+  | 'agent_version'
+  | 'overrides_number'
 > {
+  /** Null in a session of its own configuration. */
+  agent: SessionAgent | null;
   /** JSON text, as everything that only answers show: parsed, 2 MiB of it can take 40 MiB. */
   tools: string;
   /** Null before the first turn. */
@@ -67,17 +94,23 @@ const WORKSPACE = `(
     'updated_at', ${isoText('w.updated_at')}, 'began', w.began)
   FROM workspaces w WHERE w.session_id = r.id)`;
 
+const AGENT = `CASE WHEN r.agent_id IS NOT NULL THEN json_build_object('id', r.agent_id, 'version', ${AGENT_VERSION('r')},
+  'follows', r.agent_version IS NULL AND agent.deleted_at IS NULL, 'overrides', coalesce(o.overrides, '{}')) END`;
+
 export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {
   const query = resourcesOf(db, SessionEntity, projectId)
-    .innerJoin('configurations', 'c', 'c.id = r.configuration_id')
+    .leftJoin('agents', 'agent', 'agent.id = r.agent_id')
+    .innerJoin('configurations', 'c', `c.id = coalesce(r.configuration_id, agent.id || '@' || agent.live_version)`)
+    .leftJoin('session_overrides', 'o', 'o.session_id = r.id AND o.number = r.overrides_number')
     .leftJoin('turns', 't', 't.id = r.last_turn_id');
   return selectRows(query, {
-    model_id: 'c.model_id',
-    thinking_enabled: 'c.thinking_enabled',
-    instruction: 'c.instruction',
+    model_id: MODEL_ID,
+    thinking_enabled: THINKING_ENABLED,
+    instruction: INSTRUCTION,
     mcp_servers: 'c.mcp_servers',
     tools: 'c.tools',
-    fallback_model_ids: 'c.fallback_model_ids',
+    fallback_model_ids: FALLBACK_MODEL_IDS,
+    agent: AGENT,
     turn_state: 't.state',
     waiting: '(SELECT count(*)::integer FROM waiting_messages w WHERE w.session_id = r.id)',
     continuable: `coalesce(${CONTINUABLE}, false)`,
@@ -89,7 +122,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {
   });
 }
 
-export const SESSION_COLUMNS = `id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
+export const SESSION_COLUMNS = `id, agent, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
   end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, workspace, preview, required_actions::text AS required_actions, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
@@ -135,13 +168,20 @@ const SERVERS = rawSql(`end_user AS user, c.mcp_servers AS "serverIds",
     WHERE entry->>'type' = 'mcp_toolset' AND entry->>'elicitation' = 'true') AS "askingServerIds"`);
 const NO_SERVERS = { user: null, serverIds: [], askingServerIds: [] };
 
-/** The MCP servers of a session; none if it is gone. */
-export async function findSessionServers(db: Db, id: string): Promise<SessionServers> {
-  const [row] = await runSql<SessionServers>(
+/** The MCP servers of a session's next turn and of its last one, which may be open; none if it is gone. */
+export async function findSessionServers(
+  db: Db,
+  id: string,
+): Promise<Pick<SessionServers, 'user' | 'serverIds'>> {
+  const rows = await runSql<SessionServers>(
     db,
-    sql`SELECT ${SERVERS} FROM sessions s JOIN configurations c ON c.id = s.configuration_id WHERE s.id = ${id}`,
+    sql`SELECT ${SERVERS} FROM sessions s ${rawSql(configurationOfSession('s'))} WHERE s.id = ${id}
+        UNION ALL
+        SELECT ${SERVERS} FROM sessions s JOIN turns t ON t.id = s.last_turn_id JOIN configurations c ON c.id = t.configuration_id
+        WHERE s.id = ${id}`,
   );
-  return row ?? NO_SERVERS;
+  const [next = NO_SERVERS, last = NO_SERVERS] = rows;
+  return { user: next.user, serverIds: [...next.serverIds, ...last.serverIds] };
 }
 
 /** The MCP servers of a turn; none if it is gone. */
@@ -169,38 +209,38 @@ export async function lockSession(tx: Tx, projectId: string, id: string): Promis
   return locked === undefined ? null : findSession(tx, projectId, id);
 }
 
-type NewSession = Pick<
+type NewSession = Pick<SessionRow, 'id' | 'project_id' | 'metadata' | 'currency' | 'budget' | 'end_user'>;
+
+/** A configuration of a session's own. */
+export type OwnConfiguration = Pick<
   SessionRow,
-  | 'id'
-  | 'project_id'
-  | 'model_id'
-  | 'thinking_enabled'
-  | 'instruction'
-  | 'mcp_servers'
-  | 'metadata'
-  | 'tools'
-  | 'model_tools'
-  | 'currency'
-  | 'budget'
-  | 'fallback_model_ids'
-  | 'end_user'
+  'model_id' | 'thinking_enabled' | 'instruction' | 'mcp_servers' | 'tools' | 'model_tools' | 'fallback_model_ids'
 >;
 
-export async function insertSession(tx: Tx, session: NewSession): Promise<Session> {
-  const now = (): string => 'statement_timestamp()';
-  const result = await tx
-    .createQueryBuilder()
-    .insert()
-    .into(SessionEntity)
-    .values({ ...session, created_at: now, metadata_updated_at: now } as object)
-    .returning('created_at, metadata_updated_at AS updated_at')
-    .execute();
+/** Which version of an agent a session has. */
+export interface AgentOfSession {
+  agentId: string;
+  /** Null: the one that is live when a turn begins. */
+  version: number | null;
+  overrides: Overrides;
+  /** The version of now has a workspace. */
+  hasWorkspace: boolean;
+}
+
+/** The id of the configuration of an agent's version. */
+export function configurationIdOf(agentId: string, version: number): string {
+  return `${agentId}@${version}`;
+}
+
+/** Inserts a session of its own configuration; a trigger stores that as a row of `configurations`. */
+export async function insertSession(tx: Tx, session: NewSession & OwnConfiguration): Promise<Session> {
+  const times = await insertSessionRow(tx, session);
   const { model_tools: _, currency, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
-  const times = (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
   await insertSessionState(tx, session.id, 'idle');
   const workspace = hasWorkspace(session.tools) ? insertWorkspace(tx, session) : null;
   return {
     ...shown,
+    agent: null,
     preview: null,
     turn_count: 0,
     last_turn_id: null,
@@ -217,12 +257,62 @@ export async function insertSession(tx: Tx, session: NewSession): Promise<Sessio
   };
 }
 
+/** Inserts a session of an agent. */
+export async function insertSessionOfAgent(tx: Tx, session: NewSession, agent: AgentOfSession): Promise<Session> {
+  await insertSessionRow(tx, { ...session, ...referenceColumns(agent, 1) });
+  insertOverrides(tx, session.id, 1, agent.overrides);
+  await insertSessionState(tx, session.id, 'idle');
+  if (agent.hasWorkspace) insertWorkspace(tx, session);
+  return (await findSession(tx, session.project_id, session.id))!;
+}
+
+async function insertSessionRow(
+  tx: Tx,
+  session: Partial<SessionRow>,
+): Promise<Pick<Session, 'created_at' | 'updated_at'>> {
+  const now = (): string => 'statement_timestamp()';
+  const result = await tx
+    .createQueryBuilder()
+    .insert()
+    .into(SessionEntity)
+    .values({ ...session, created_at: now, metadata_updated_at: now } as object)
+    .returning('created_at, metadata_updated_at AS updated_at')
+    .execute();
+  return (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
+}
+
+type ReferenceColumns = Pick<SessionRow, 'configuration_id' | 'agent_id' | 'agent_version' | 'overrides_number'>;
+
+/** @param number of its overrides, if it has any */
+export function referenceColumns(
+  { agentId, version, overrides }: Omit<AgentOfSession, 'hasWorkspace'>,
+  number: number,
+): ReferenceColumns {
+  return {
+    configuration_id: version === null ? null : configurationIdOf(agentId, version),
+    agent_id: agentId,
+    agent_version: version,
+    overrides_number: hasFields(overrides) ? number : null,
+  };
+}
+
+function hasFields(overrides: Overrides): boolean {
+  return Object.keys(overrides).length > 0;
+}
+
+const INSERT_OVERRIDES = 'INSERT INTO session_overrides (session_id, number, overrides) VALUES ($1, $2, $3)';
+
+/** Stores overrides that have fields. */
+export function insertOverrides(tx: Tx, sessionId: string, number: number, overrides: Overrides): void {
+  if (hasFields(overrides)) write(tx, INSERT_OVERRIDES, [sessionId, number, JSON.stringify(overrides)]);
+}
+
 const INSERT_WORKSPACE = `
   INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
-  VALUES ($1, $2, 0, '{}', '/workspace', 0, 0)`;
+  VALUES ($1, $2, 0, '{}', '/workspace', 0, 0) ON CONFLICT DO NOTHING`;
 
-/** Gives a new session an empty workspace (src/workspaces/store.ts). */
-function insertWorkspace(tx: Tx, { id, project_id }: Pick<NewSession, 'id' | 'project_id'>): SessionWorkspace {
+/** Gives a session an empty workspace, unless it has one (src/workspaces/store.ts). */
+export function insertWorkspace(tx: Tx, { id, project_id }: Pick<NewSession, 'id' | 'project_id'>): SessionWorkspace {
   write(tx, INSERT_WORKSPACE, [id, project_id]);
   return { version: 0, size_bytes: 0, file_count: 0, updated_at: null, began: null };
 }
@@ -238,16 +328,15 @@ export async function insertSessionState(tx: Tx, id: string, state: TurnState | 
     sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes)
         SELECT sessions.id, project_id, ${state}, created_at, metadata_updated_at, preview_folded,
           ${SESSION_ROW_BYTES} + ${turnBytes}::bigint
-        FROM sessions JOIN configurations c ON c.id = sessions.configuration_id WHERE sessions.id = ${id}`,
+        FROM sessions LEFT JOIN configurations c ON c.id = sessions.id WHERE sessions.id = ${id}`,
   );
 }
 
-/** Replaces metadata or budget of a locked session and returns the updated session. */
-export async function updateFields(
-  tx: Tx,
-  session: Session,
-  fields: Partial<Pick<SessionRow, 'metadata' | 'budget'>>,
-): Promise<Session> {
+type ChangedFields = Partial<Pick<SessionRow, 'metadata' | 'budget'>> & { agent?: AgentOfSession & { currency: string | null } };
+
+/** Replaces metadata, budget or agent of a locked session and returns the updated session. */
+export async function updateFields(tx: Tx, session: Session, { agent, ...fields }: ChangedFields): Promise<Session> {
+  const moreBytes = agent === undefined ? 0 : await replaceAgent(tx, session, agent);
   const result = await tx
     .createQueryBuilder()
     .update(SessionEntity)
@@ -256,15 +345,45 @@ export async function updateFields(
     .returning('metadata_updated_at AS updated_at')
     .execute();
   const bytesOf = (metadata: Metadata): number => Buffer.byteLength(JSON.stringify(metadata));
-  const moreBytes = bytesOf(fields.metadata ?? session.metadata) - bytesOf(session.metadata);
+  const metadataBytes = bytesOf(fields.metadata ?? session.metadata) - bytesOf(session.metadata);
   await runSql(
     tx,
     sql`UPDATE session_states SET active_at = greatest(active_at, metadata_updated_at),
-          row_bytes = row_bytes + ${moreBytes}::bigint
+          row_bytes = row_bytes + ${moreBytes + metadataBytes}::bigint
         FROM sessions WHERE sessions.id = ${session.id} AND session_id = sessions.id`,
   );
+  if (agent !== undefined) return (await findSession(tx, session.project_id, session.id))!;
   return { ...session, ...fields, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
+
+/** Overrides that a turn has stay. The last one has the newest that any turn has. Returns by how many bytes the rows grow. */
+async function replaceAgent(
+  tx: Tx,
+  { id, project_id }: Session,
+  { currency, ...agent }: NonNullable<ChangedFields['agent']>,
+): Promise<number> {
+  const [last] = await runSql<{ number: number; used: number; bytes: number }>(
+    tx,
+    sql`SELECT coalesce(max(o.number), 0) AS number, coalesce(max(t.overrides_number), 0) AS used,
+          coalesce(sum(octet_length(o.overrides::text)) FILTER (WHERE o.number > coalesce(t.overrides_number, 0)), 0)::integer AS bytes
+        FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id LEFT JOIN session_overrides o ON o.session_id = s.id
+        WHERE s.id = ${id}`,
+  );
+  const { number, used, bytes } = last!;
+  write(tx, 'DELETE FROM session_overrides WHERE session_id = $1 AND number > $2', [id, used]);
+  insertOverrides(tx, id, number + 1, agent.overrides);
+  const columns = referenceColumns(agent, number + 1);
+  write(tx, REPLACE_AGENT, [
+    ...[id, columns.configuration_id, columns.agent_id, columns.agent_version, columns.overrides_number, currency],
+  ]);
+  if (agent.hasWorkspace) insertWorkspace(tx, { id, project_id });
+  return (hasFields(agent.overrides) ? Buffer.byteLength(JSON.stringify(agent.overrides)) : 0) - bytes;
+}
+
+const REPLACE_AGENT = `
+  UPDATE sessions SET configuration_id = $2, agent_id = $3, agent_version = $4, overrides_number = $5,
+    currency = coalesce(currency, $6)
+  WHERE id = $1`;
 
 /** Soft-deletes a locked session together with its events, and discards its workspace and what waits. */
 export async function softDeleteSession(tx: Tx, id: string): Promise<{ hadWorkspace: boolean }> {

@@ -7,6 +7,13 @@ import type { Workspace } from '../workspaces/store.js';
 import { SPENT } from '../db/money.js';
 import type { Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
+import {
+  configurationOfTurn,
+  FALLBACK_MODEL_IDS,
+  INSTRUCTION,
+  MODEL_ID,
+  THINKING_ENABLED,
+} from '../sessions/configured.js';
 import { findToolset } from '../mcp/toolsets.js';
 import { TurnEndedError } from '../turns/errors.js';
 
@@ -24,6 +31,7 @@ export interface TurnContext extends Pick<
   TurnFields,
   'id' | 'sessionId' | 'projectId' | 'number' | 'state' | 'queuedAt' | 'modelId' | 'messageNumber' | 'hasWaiting'
 > {
+  /** Those of its agent, then those that its message selects. */
   skills: SkillSnapshot[];
   files: FileSnapshot[];
   fallbackModelId: string | null;
@@ -51,20 +59,20 @@ export interface TurnContext extends Pick<
  */
 export const CONTEXT = rawSql(`
   turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", turns.number, turns.state,
-  turns.queued_at AS "queuedAt", message.data->'skills' AS skills, message.data->'files' AS files,
+  turns.queued_at AS "queuedAt", message.data->'skills' AS skills, turns.agent_skills AS "agentSkills", message.data->'files' AS files,
   coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
-  coalesce(turns.fallback_model_id, turns.model_id, c.model_id) AS "modelId",
-  turns.fallback_model_id AS "fallbackModelId", c.fallback_model_ids AS "fallbackModelIds",
+  coalesce(turns.fallback_model_id, turns.model_id, ${MODEL_ID}) AS "modelId",
+  turns.fallback_model_id AS "fallbackModelId", ${FALLBACK_MODEL_IDS} AS "fallbackModelIds",
   sessions.budget, ${SPENT}::text AS spent,
-  coalesce(turns.thinking_enabled, c.thinking_enabled) AS "thinkingEnabled",
-  c.instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes", (
-    SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd, 'entry', (
-      SELECT entry FROM json_array_elements(c.tools) AS entry WHERE entry->>'type' = 'workspace'))
-    FROM workspaces WHERE session_id = sessions.id) AS workspace, coalesce((
+  coalesce(turns.thinking_enabled, ${THINKING_ENABLED}) AS "thinkingEnabled",
+  ${INSTRUCTION} AS instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes", (
+    SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd, 'entry', entry)
+    FROM workspaces, json_array_elements(c.tools) AS entry
+    WHERE session_id = sessions.id AND entry->>'type' = 'workspace') AS workspace, coalesce((
     SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolsetHash', toolset_hash,
       'offeredTools', offered_tools, 'asUser', as_user) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
-  FROM turns JOIN configurations c ON c.id = turns.configuration_id JOIN sessions ON sessions.id = turns.session_id
+  FROM turns ${configurationOfTurn('turns')} JOIN sessions ON sessions.id = turns.session_id
     CROSS JOIN LATERAL (
       SELECT coalesce(json_agg(entry) FILTER (WHERE type = 'mcp_toolset'), '[]') AS toolsets,
         coalesce(array_agg(DISTINCT type), '{}') AS types
@@ -75,23 +83,27 @@ export const CONTEXT = rawSql(`
       OFFSET 0) AS message`);
 
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
+  /** Those of the turn's agent; null without one. */
+  agentSkills: SkillSnapshot[] | null;
   servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools' | 'asUser'> & { toolsetHash: string })[];
 }
 
 /**
- * Adds the tools of its servers to a turn. The process caches toolsets, which never change.
+ * Adds the tools of its servers to a turn, and the skills of its agent to those of its message. The process caches toolsets, which never change.
  * @throws TurnEndedError
  */
 export async function withToolsets<Row extends ContextRow>(
   db: Db,
   row: Row,
-): Promise<Omit<Row, 'servers'> & Pick<TurnContext, 'servers'>> {
+): Promise<Omit<Row, 'servers' | 'agentSkills'> & Pick<TurnContext, 'servers'>> {
   const servers = row.servers.map(async ({ toolsetHash, ...server }): Promise<TurnServer> => {
     const tools = await findToolset(db, server.id, toolsetHash);
     if (tools === null) throw new TurnEndedError(row.id, row.state);
     return { ...server, tools };
   });
-  return { ...row, servers: await Promise.all(servers) };
+  const { agentSkills, servers: _, ...turn } = row;
+  const ofAgent = (agentSkills ?? []).filter(({ id }) => row.skills.every((skill) => skill.id !== id));
+  return { ...turn, skills: [...ofAgent, ...row.skills], servers: await Promise.all(servers) };
 }
 
 /** The decimal number that the calls of the turn's session cost by now. */

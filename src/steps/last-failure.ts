@@ -1,5 +1,6 @@
 import type { Db } from '../db/db.js';
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
+import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import type { ModelFailure } from './model-call.js';
 
 /** Why the turn's last call failed; null if it succeeded, even after failed attempts. */
@@ -15,8 +16,8 @@ export async function lastModelFailure(db: Db, turnId: string): Promise<ModelFai
 export async function modelOfTurn(db: Db, turnId: string): Promise<string | null> {
   const [row] = await runSql<{ model_id: string }>(
     db,
-    sql`SELECT coalesce(turns.model_id, c.model_id) AS model_id
-        FROM turns JOIN configurations c ON c.id = turns.configuration_id WHERE turns.id = ${turnId}`,
+    sql`SELECT coalesce(turns.model_id, ${rawSql(MODEL_ID)}) AS model_id
+        FROM turns ${rawSql(configurationOfTurn('turns'))} WHERE turns.id = ${turnId}`,
   );
   return row?.model_id ?? null;
 }

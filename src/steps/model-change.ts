@@ -1,5 +1,6 @@
 import type { Db } from '../db/db.js';
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
+import { configurationOfTurn, FALLBACK_MODEL_IDS, MODEL_ID } from '../sessions/configured.js';
 import type { EventData } from '../events/schema.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';
@@ -27,9 +28,9 @@ export function nextModel(
 export async function loadTurnModels(db: Db, turnId: string): Promise<TurnModels> {
   const [turn] = await runSql<TurnModels>(
     db,
-    sql`SELECT coalesce(turns.fallback_model_id, turns.model_id, c.model_id) AS "modelId",
-          turns.fallback_model_id AS "fallbackModelId", fallback_model_ids AS "fallbackModelIds"
-        FROM turns JOIN configurations c ON c.id = turns.configuration_id WHERE turns.id = ${turnId}`,
+    sql`SELECT coalesce(turns.fallback_model_id, turns.model_id, ${rawSql(MODEL_ID)}) AS "modelId",
+          turns.fallback_model_id AS "fallbackModelId", ${rawSql(FALLBACK_MODEL_IDS)} AS "fallbackModelIds"
+        FROM turns ${rawSql(configurationOfTurn('turns'))} WHERE turns.id = ${turnId}`,
   );
   if (turn === undefined) throw new TurnEndedError(turnId);
   return turn;

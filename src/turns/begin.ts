@@ -9,7 +9,9 @@ import { exactText } from '../platform/exact-json.js';
 import { foldCase } from '../platform/fold-case.js';
 import { newId } from '../platform/ids.js';
 import type { Logger } from '../platform/logger.js';
+import { AGENT_SKILLS, AGENT_VERSION, configurationOfSession, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
+import { insertWorkspace } from '../sessions/store.js';
 import type { Notifier } from '../stream/notify.js';
 import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
 import { type TurnDeps, changeTurn, ifOpen } from './change-turn.js';
@@ -24,6 +26,14 @@ export interface LockedSession {
   id: string;
   project_id: string;
   configuration_id: string;
+  /** The agent, its version and its skills with which a turn begins now; null without an agent. */
+  agent_id: string | null;
+  agent_version: number | null;
+  overrides_number: number | null;
+  /** JSON text. */
+  agent_skills: string | null;
+  /** The configuration has a workspace, and the session none yet. */
+  lacks_workspace: boolean;
   model_id: string;
   mcp_servers: number;
   turn_count: number;
@@ -39,12 +49,15 @@ export interface LockedSession {
 const LOCK_SESSION = 'SELECT FROM sessions WHERE id = $1 AND project_id = $2 FOR NO KEY UPDATE';
 /** A statement of its own: after a wait for the lock, one statement would join the new session with the turn before. */
 const READ_SESSION = `
-  SELECT s.id, s.project_id, c.id AS configuration_id, c.model_id, cardinality(c.mcp_servers) AS mcp_servers, s.turn_count,
-    t.state AS last_state,
+  SELECT s.id, s.project_id, c.id AS configuration_id, ${MODEL_ID} AS model_id, cardinality(c.mcp_servers) AS mcp_servers,
+    s.agent_id, ${AGENT_VERSION('s')} AS agent_version, s.overrides_number, (${AGENT_SKILLS('s')})::text AS agent_skills,
+    s.agent_id IS NOT NULL AND ${HAS_ENTRY('workspace')}
+      AND NOT EXISTS (SELECT FROM workspaces w WHERE w.session_id = s.id) AS lacks_workspace,
+    s.turn_count, t.state AS last_state,
     EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id) AS has_waiting,
     coalesce(t.cost_before + t.cost, 0) AS cost_before, coalesce(t.was_unpriced OR t.is_unpriced, false) AS was_unpriced,
     coalesce(t.currency, s.currency) AS currency, clock_timestamp() AS now
-  FROM sessions s JOIN configurations c ON c.id = s.configuration_id LEFT JOIN turns t ON t.id = s.last_turn_id
+  FROM sessions s ${configurationOfSession('s')} LEFT JOIN turns t ON t.id = s.last_turn_id
   WHERE s.id = $1 AND s.project_id = $2 AND s.deleted_at IS NULL`;
 
 /** Locks a session until the transaction ends, so that no other turn can be opened. @throws ServiceError session_not_found */
@@ -84,8 +97,8 @@ const OPEN_TURN = `
   WITH turn AS (
       INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
         continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
-        queued_at, transition_at, progress_at, configuration_id)
-      VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $19)),
+        queued_at, transition_at, progress_at, configuration_id, agent_id, agent_version, overrides_number, agent_skills)
+      VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $19, $20, $21, $22, $23)),
     open AS (INSERT INTO open_turns (turn_id, session_id, project_id, namespace) VALUES ($1, $2, $3, $16))
   UPDATE sessions SET turn_count = $4::integer, last_turn_id = $1,
     preview = CASE WHEN $4::integer = 1 THEN $17::text ELSE preview END,
@@ -111,8 +124,9 @@ export function openTurn(
     ...[turn.id, sessionId, projectId, number, turn.trace, turn.model_id, turn.thinking_enabled],
     ...[turn.continues_turn_id ?? null, turn.message_number ?? null, turn.from_queue ?? false, hasWaiting],
     ...[session.cost_before, session.was_unpriced, session.currency, now, namespace, preview, folded],
-    session.configuration_id,
+    ...[session.configuration_id, session.agent_id, session.agent_version, session.overrides_number, session.agent_skills],
   ]);
+  if (session.lacks_workspace) insertWorkspace(tx, session);
   insertEvents(tx, { id: turn.id, session_id: sessionId, number }, [event]);
   return {
     ...{ id: turn.id, sessionId, projectId, number, event, runningMs: 0, trace: turn.trace, hasWaiting },

@@ -3,6 +3,7 @@ import { transaction, write } from '../db/transaction.js';
 import { insertEvents } from '../events/store.js';
 import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
+import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import type { Notifier } from '../stream/notify.js';
 import type { TurnPosition } from '../stream/position.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
@@ -111,7 +112,7 @@ function closeTurn(tx: Tx, { row }: Turn, byModel: ModelUsage[], keepsMetadata: 
     ...[of(({ modelId }) => modelId), of(({ modelCalls }) => modelCalls), of(({ input }) => input)],
     ...[of(({ tokens }) => tokens.output_tokens), of(({ tokens }) => tokens.cache_read_input_tokens)],
     ...[of(({ tokens }) => tokens.cache_creation_input_tokens), of(({ cost }) => cost)],
-    of(({ isUnpriced }) => isUnpriced),
+    ...[of(({ isUnpriced }) => isUnpriced), row.agent_id, row.agent_version],
   ]);
 }
 
@@ -133,11 +134,11 @@ const UNUSED = {
 /** For GET usage. Rows that exist stay, as after a restore. Sums over turns are made later (src/turns/usage-sums). */
 const INSERT_TURN_USAGE = `
   INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
-    output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first)
+    output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first, agent_id, agent_version)
   SELECT $1, coalesce(m.model_id, $5, (
-      SELECT c.model_id FROM turns t JOIN configurations c ON c.id = t.configuration_id WHERE t.id = $1)), s.project_id, s.id, $3::timestamptz,
+      SELECT ${MODEL_ID} FROM turns t ${configurationOfTurn('t')} WHERE t.id = $1)), s.project_id, s.id, $3::timestamptz,
     CASE WHEN $4::boolean THEN s.metadata ELSE '{}' END, model_calls, input, output, cache_read, cache_write, cost, $6,
-    is_unpriced, n = 1
+    is_unpriced, n = 1, $15, $16
   FROM sessions s, unnest($7::text[], $8::integer[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
     $13::numeric[], $14::boolean[])
     WITH ORDINALITY AS m (model_id, model_calls, input, output, cache_read, cache_write, cost, is_unpriced, n)

@@ -2,8 +2,9 @@ import type { Db } from '../db/db.js';
 import { readPage } from '../db/read-page.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { TurnState } from '../db/turn-states.js';
-import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
+import type { SkillSnapshot, StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
+import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import { waitsForAnswer } from '../sessions/required-actions.js';
 
 /** A turn with its outcome. What does not exist yet is null. */
@@ -13,6 +14,10 @@ export interface FoundTurn {
   number: number;
   state: TurnState;
   model_id: string;
+  /** Null without an agent. */
+  agent_id: string | null;
+  agent_version: number | null;
+  agent_skills: SkillSnapshot[] | null;
   continues_turn_id: string | null;
   /** True while calls of the turn wait for an answer. */
   waits: boolean;
@@ -45,9 +50,10 @@ const MUST_GIVE_OUTPUT = `(
 const storable = (json: string): string => String.raw`CASE WHEN strpos(${json}::text, '\u') = 0 THEN ${json} ELSE
   regexp_replace(${json}::text, '(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})', '\1' || chr(65533), 'g')::json END`;
 
-/** The rows of a turn `t` with a configuration `c`; the outcome is read from the terminal event `e`, the last message from `m`. */
+/** The rows of a turn `t` with a configuration `c` and overrides `o`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
-  t.id, t.session_id, t.number, t.state, coalesce(t.model_id, c.model_id) AS model_id, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
+  t.id, t.session_id, t.number, t.state, coalesce(t.model_id, ${MODEL_ID}) AS model_id,
+  t.agent_id, t.agent_version, t.agent_skills, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
   t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
   ${MUST_GIVE_OUTPUT} AS must_give_output,
   ${storable('e.data')} AS outcome, ${storable('m.data')} AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
@@ -58,7 +64,7 @@ const EVENTS = `
     SELECT data, page_bytes FROM events
     WHERE session_id = t.session_id AND type = 'agent.message' AND turn_number = t.number
     ORDER BY position DESC LIMIT 1) m ON true`;
-const TURN_COLUMNS = `id, session_id, number, state, model_id, continues_turn_id, waits, created_at, started_at, ended_at,
+const TURN_COLUMNS = `id, session_id, number, state, model_id, agent_id, agent_version, agent_skills, continues_turn_id, waits, created_at, started_at, ended_at,
   outcome->>'stop_reason' AS stop_reason, outcome->'error' AS error, outcome->'usage' AS usage,
   outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message,
   must_give_output, outcome->>'output' AS output`;
@@ -68,7 +74,7 @@ export function listTurns(db: Db, sessionId: string, before: number, limit: numb
   return readPage(db, {
     query: `SELECT ${ROWS}
       FROM (SELECT * FROM turns WHERE session_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3) AS t
-        JOIN configurations c ON c.id = t.configuration_id ${EVENTS}
+        ${configurationOfTurn('t')} ${EVENTS}
       ORDER BY t.number DESC`,
     values: [sessionId, before, limit + 1],
     order: 'number DESC',
@@ -89,7 +95,8 @@ export async function findTurnOfSession(
     sql`SELECT ${rawSql(TURN_COLUMNS)} FROM (
           SELECT ${rawSql(ROWS)}
           FROM sessions s LEFT JOIN turns t ON t.session_id = s.id AND t.id = ${turnId}
-            LEFT JOIN configurations c ON c.id = t.configuration_id ${rawSql(EVENTS)}
+            LEFT JOIN configurations c ON c.id = t.configuration_id
+            LEFT JOIN session_overrides o ON o.session_id = t.session_id AND o.number = t.overrides_number ${rawSql(EVENTS)}
           WHERE s.id = ${sessionId} AND s.project_id = ${projectId} AND s.deleted_at IS NULL) AS found`,
   );
   return row === undefined ? null : { turn: row.id === null ? null : row };

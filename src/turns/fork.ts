@@ -1,15 +1,20 @@
 import type { Tx } from '../db/db.js';
-import type { SessionTool } from '../db/entities/sessions.js';
 import { ROWS_OF_TURN, type CopiedRows } from '../db/rows-of-turn.js';
 import { isOpen, type TurnState } from '../db/turn-states.js';
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
 import { requireStorage } from '../files/storage-limit.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { MIB } from '../platform/units.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
-import { insertSessionState } from '../sessions/store.js';
-import { hasWorkspace } from '../sessions/tools.js';
+import { configurationOfSession, configurationOfTurn, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
+import {
+  insertOverrides,
+  insertSessionState,
+  insertWorkspace,
+  referenceColumns,
+  type AgentOfSession,
+} from '../sessions/store.js';
 import { sessionGone } from './begin.js';
 
 /** Stored events that one fork may copy. */
@@ -29,11 +34,13 @@ export interface ForkPoint {
   afterTurnId?: string | undefined;
 }
 
-/** What the fork has instead of the values of the session. */
+/** What the fork has instead of the values of the session: `model` in one of a configuration of its own. */
 export interface ForkFields {
   /** `currency`: that of the model's price; null without a price. */
   model?: { id: string; currency: string | null } | undefined;
   metadata?: Record<string, string> | undefined;
+  /** In place of the session's configuration, or of its reference; `currency` as of a model. */
+  agent?: (Omit<AgentOfSession, 'hasWorkspace'> & { currency: string | null }) | undefined;
 }
 
 interface CopiedTurn {
@@ -71,11 +78,10 @@ export async function forkSession(
   const bytes = await bytesToCopy(tx, session.id, turns);
   await requireStorage(tx, session.project_id, maxStorageBytes, bytes);
   const to = newId('session');
-  const tools = await copySession(tx, session, to, fields, turns.at(-1), bytes);
+  const hasWorkspace = await copySession(tx, session, to, fields, turns.at(-1), bytes);
   if (turns.length > 0) await copyTurns(tx, session.id, to, turns);
   const isCopied = await copyWorkspace(tx, session.id, to, turns.at(-1)?.number ?? 0);
-  // It was deleted meanwhile.
-  if (!isCopied && hasWorkspace(tools)) sessionGone(session.id);
+  if (!isCopied && hasWorkspace) await addWorkspace(tx, session, to);
   if (isCopied) await requireStorage(tx, session.project_id, maxStorageBytes, bytes);
   return to;
 }
@@ -146,32 +152,75 @@ async function copyWorkspace(tx: Tx, from: string, to: string, lastTurn: number)
   return copied.length > 0;
 }
 
+/** Returns whether the fork's next turn has a workspace. */
 async function copySession(
   tx: Tx,
-  session: { id: string; project_id: string },
+  { id: from, project_id }: { id: string; project_id: string },
   to: string,
-  { model, metadata }: ForkFields,
+  { model, metadata, agent }: ForkFields,
   last: CopiedTurn | undefined,
   turnBytes: number,
-): Promise<SessionTool[]> {
-  const [row] = await runSql<{ tools: SessionTool[] }>(
+): Promise<boolean> {
+  const { currency } = agent ?? model ?? {};
+  const number = await copyConfiguration(tx, from, to, model?.id);
+  const columns = agent && referenceColumns(agent, number);
+  const reference =
+    columns === undefined
+      ? sql`CASE WHEN agent_id IS NULL THEN ${to} ELSE configuration_id END, agent_id, agent_version, overrides_number`
+      : sql`${columns.configuration_id}::text, ${columns.agent_id}, ${columns.agent_version}::integer,
+          ${columns.overrides_number}::integer`;
+  const copied = await runSql(
     tx,
     sql`INSERT INTO sessions (id, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools,
           model_tools, currency, fallback_model_ids, budget, end_user, turn_count, last_turn_id, preview, preview_folded,
-          forked_from_session_id, forked_from_turn_id, created_at, metadata_updated_at)
-        SELECT ${to}, project_id, coalesce(${model?.id}::text, c.model_id), c.thinking_enabled, c.instruction, c.mcp_servers,
-          coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), c.tools, c.model_tools,
-          CASE WHEN ${model === undefined} THEN currency ELSE ${model?.currency}::text END, c.fallback_model_ids, budget,
+          forked_from_session_id, forked_from_turn_id, created_at, metadata_updated_at, configuration_id, agent_id, agent_version,
+          overrides_number)
+        SELECT ${to}, project_id, coalesce(${model?.id}::text, model_id), thinking_enabled, instruction, mcp_servers,
+          coalesce(${metadata && JSON.stringify(metadata)}::json, metadata), tools, model_tools,
+          CASE WHEN ${currency === undefined} THEN currency ELSE ${currency}::text END, fallback_model_ids, budget,
           end_user, ${last?.number ?? 0}::integer, ${last?.newId}::text,
-          CASE WHEN ${last !== undefined} THEN preview END, CASE WHEN ${last !== undefined} THEN preview_folded END, s.id, ${last?.id}::text, statement_timestamp(),
-          statement_timestamp()
-        FROM sessions s JOIN configurations c ON c.id = s.configuration_id
-        WHERE s.id = ${session.id} AND project_id = ${session.project_id} AND deleted_at IS NULL
-        RETURNING tools`,
+          CASE WHEN ${last !== undefined} THEN preview END, CASE WHEN ${last !== undefined} THEN preview_folded END, id, ${last?.id}::text, statement_timestamp(),
+          statement_timestamp(), ${reference}
+        FROM sessions WHERE id = ${from} AND project_id = ${project_id} AND deleted_at IS NULL
+        RETURNING id`,
   );
-  if (row === undefined) sessionGone(session.id);
+  if (copied.length === 0) sessionGone(from);
+  if (agent !== undefined) insertOverrides(tx, to, number, agent.overrides);
   await insertSessionState(tx, to, last?.state ?? 'idle', turnBytes);
-  return row.tools;
+  const [next] = await runSql<{ has_workspace: boolean }>(
+    tx,
+    sql`SELECT ${rawSql(HAS_ENTRY('workspace'))} AS has_workspace FROM sessions s ${rawSql(configurationOfSession('s'))}
+        WHERE s.id = ${to}`,
+  );
+  return next!.has_workspace;
+}
+
+/**
+ * Copies a session's own configuration, if it has or had one, and its overrides: those that the copied turns began with, too. Returns the
+ * number of the fork's next overrides.
+ */
+async function copyConfiguration(tx: Tx, from: string, to: string, modelId: string | undefined): Promise<number> {
+  await runSql(
+    tx,
+    sql`INSERT INTO configurations (id, model_id, thinking_enabled, instruction, mcp_servers, tools, model_tools, fallback_model_ids)
+        SELECT ${to}, coalesce(${modelId}::text, model_id), thinking_enabled, instruction, mcp_servers, tools, model_tools,
+          fallback_model_ids
+        FROM configurations WHERE id = ${from}`,
+  );
+  const copied = await runSql<{ number: number }>(
+    tx,
+    sql`INSERT INTO session_overrides (session_id, number, overrides)
+        SELECT ${to}, number, overrides FROM session_overrides WHERE session_id = ${from} RETURNING number`,
+  );
+  return copied.reduce((most, { number }) => Math.max(most, number), 0) + 1;
+}
+
+/** Gives a fork an empty workspace whose session had none yet. */
+async function addWorkspace(tx: Tx, session: { id: string; project_id: string }, to: string): Promise<void> {
+  const found = await runSql(tx, sql`SELECT FROM sessions WHERE id = ${session.id} AND deleted_at IS NULL`);
+  // It was deleted meanwhile.
+  if (found.length === 0) sessionGone(session.id);
+  insertWorkspace(tx, { id: to, project_id: session.project_id });
 }
 
 async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]): Promise<void> {
@@ -188,14 +237,17 @@ async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]):
       tx,
       sql`INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
             fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
-            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency, copied_from, configuration_id)
-          SELECT copied.new, fork.id, t.project_id, number, state, position, coalesce(t.model_id, c.model_id),
+            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency, copied_from, configuration_id,
+            agent_id, agent_version, overrides_number, agent_skills)
+          SELECT copied.new, fork.id, t.project_id, t.number, state, position, coalesce(t.model_id, ${rawSql(MODEL_ID)}),
             t.thinking_enabled, t.fallback_model_id, copied.continued, message_number, from_queue,
             end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
-            connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id), fork.configuration_id
+            connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id),
+            CASE WHEN t.configuration_id = ${from} THEN ${to} ELSE t.configuration_id END, t.agent_id, t.agent_version,
+            t.overrides_number, t.agent_skills
           FROM unnest(${some.map(({ id }) => id)}::text[], ${ids.map(({ id }) => id)}::text[],
               ${ids.map(({ continues }) => continues)}::text[]) AS copied (old, new, continued)
-            JOIN turns t ON t.id = copied.old JOIN configurations c ON c.id = t.configuration_id JOIN sessions fork ON fork.id = ${to}`,
+            JOIN turns t ON t.id = copied.old ${rawSql(configurationOfTurn('t'))} JOIN sessions fork ON fork.id = ${to}`,
     );
   }
   for (const { table, copied } of ROWS_OF_TURN) if (copied !== null) await copyRows(tx, from, to, turns, table, copied);

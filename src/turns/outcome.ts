@@ -2,7 +2,8 @@ import type { Db } from '../db/db.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import type { TurnState } from '../db/turn-states.js';
 import type { StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
-import { runSql, sql } from '../db/sql.js';
+import { rawSql, runSql, sql } from '../db/sql.js';
+import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import { isTracing, recordSpan } from '../platform/tracing.js';
 import type { Logger } from '../platform/logger.js';
 import {
@@ -72,10 +73,10 @@ export async function traceTurn(
     ended: number;
   }>(
     db,
-    sql`SELECT trace, project_id, coalesce(turns.model_id, c.model_id) AS model_id,
+    sql`SELECT trace, project_id, coalesce(turns.model_id, ${rawSql(MODEL_ID)}) AS model_id,
           (extract(epoch FROM coalesce(started_at, queued_at)) * 1000)::double precision AS started,
           (extract(epoch FROM ended_at) * 1000)::double precision AS ended
-        FROM turns JOIN configurations c ON c.id = turns.configuration_id WHERE turns.id = ${id}`,
+        FROM turns ${rawSql(configurationOfTurn('turns'))} WHERE turns.id = ${id}`,
   ).catch(() => []);
   if (turn === undefined) return;
   const attributes = {

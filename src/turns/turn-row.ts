@@ -9,6 +9,8 @@ export interface TurnRow {
   readonly project_id: string;
   readonly number: number;
   readonly model_id: string | null;
+  readonly agent_id: string | null;
+  readonly agent_version: number | null;
   readonly queued_at: string;
   state: TurnState;
   position: number;
@@ -34,7 +36,7 @@ export interface TurnRow {
  * Postgres reads a row again that has changed meanwhile.
  */
 const LOCK_TURN = `
-  SELECT id, session_id, project_id, number, model_id, queued_at, state, position, fallback_model_id, has_waiting, end_reason,
+  SELECT id, session_id, project_id, number, model_id, agent_id, agent_version, queued_at, state, position, fallback_model_id, has_waiting, end_reason,
     started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at,
     model_calls, cost, currency, is_unpriced, clock_timestamp() AS now
   FROM turns WHERE id = $1 FOR NO KEY UPDATE`;

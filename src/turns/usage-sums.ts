@@ -7,7 +7,8 @@ import { transaction } from '../db/transaction.js';
  * alone; rounds of maintenance add them up later, each row once: `is_summed` says which, and the same transaction sets it. So
  * no turn waits for the row of a sum, and whatever fails here fails no turn.
  *
- * `kind` is a grouping of GET usage and `name` a group of it: `day`, `model`, `session`, `metadata.KEY`. The kind `metadata` has
+ * `kind` is a grouping of GET usage and `name` a group of it: `day`, `model`, `session`, `agent`,
+ * `agent_version`, `metadata.KEY`. Turns without an agent have no sum of the kinds of agents: they are the others of the day. The kind `metadata` has
  * the turns with a key, whose name is the key: those without it are the others of the day.
  */
 export const SUM_COLUMNS = [
@@ -19,7 +20,9 @@ export const SUM_COLUMNS = [
 const PARTS = rawSql(`
   SELECT 'day' AS kind, to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS name, is_first AS is_counted
   UNION ALL SELECT 'model', model_id, true
-  UNION ALL SELECT 'session', session_id, is_first`);
+  UNION ALL SELECT 'session', session_id, is_first
+  UNION ALL SELECT 'agent', agent_id, is_first WHERE agent_id IS NOT NULL
+  UNION ALL SELECT 'agent_version', agent_id || '@' || agent_version, is_first WHERE agent_id IS NOT NULL`);
 
 /** Of metadata `pairs`, each with a key and a value. */
 const PARTS_OF_PAIRS = rawSql(`

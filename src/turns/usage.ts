@@ -6,7 +6,7 @@ import type { PageRows } from '../platform/page.js';
 import { SUM_COLUMNS } from './usage-sums.js';
 
 export interface UsageGroup {
-  /** Null for turns of sessions without the metadata key. */
+  /** Null for turns of sessions without the metadata key, or without an agent. */
   group: string | null;
   turns: number;
   model_calls: number;
@@ -18,7 +18,7 @@ export interface UsageGroup {
   cost: Money | null;
 }
 
-export type UsageGrouping = 'day' | 'model' | 'session' | { metadata: string };
+export type UsageGrouping = 'day' | 'model' | 'session' | 'agent' | 'agent_version' | { metadata: string };
 
 /** The turns that ended from `from` on and before `to`, in the service's format of times. */
 export interface UsageWindow {
@@ -54,7 +54,7 @@ export async function sumUsage(
 ): Promise<PageRows<UsageGroup>> {
   const { from, to } = window;
   const days = wholeDays(window);
-  const { kind, name, withoutKey } = partsOf(grouping);
+  const { kind, name, others } = partsOf(grouping);
   const isLater = after === null ? sql`true` : sql`name > ${after}`;
   const inDays = sql`project_id = ${projectId} AND day >= ${days.from.slice(0, 10)}::date AND day < ${days.to.slice(0, 10)}::date`;
   const rowsIn = (from: string, to: string, where = sql`true`): Sql => sql`
@@ -76,7 +76,7 @@ export async function sumUsage(
           SELECT name, currency, ${SUM_COLUMN_LIST} FROM from_rows WHERE name IS NULL OR name IN (SELECT name FROM names)
           UNION ALL
           SELECT s.name, currency, ${SUM_COLUMN_LIST} FROM names JOIN usage_sums s ON ${inDays} AND kind = ${kind} AND s.name = names.name
-          ${withoutKey === null ? sql`` : sql`UNION ALL ${sumsWithout(withoutKey, inDays)}`})
+          ${others === null ? sql`` : sql`UNION ALL ${sumsWithout(others, inDays)}`})
         SELECT json_build_object('group', name, 'turns', sum(turns), 'model_calls', sum(model_calls),
           'input_tokens', sum(input_tokens), 'output_tokens', sum(output_tokens),
           'cache_read_input_tokens', sum(cache_read_input_tokens),
@@ -86,13 +86,13 @@ export async function sumUsage(
   return { rows: rows.slice(0, limit).map(({ item }) => item), hasMore: rows.length > limit };
 }
 
-/** The sums of the turns without a key: those of the days, less those with the key. */
-function sumsWithout(key: string, inDays: Sql): Sql {
+/** The sums of the turns that have no group: those of the days, less those that `others` selects, which have one. */
+function sumsWithout(others: Sql, inDays: Sql): Sql {
   return sql`
     SELECT NULL, currency, ${ALL_SUMS} FROM (
       SELECT currency, ${SUM_COLUMN_LIST} FROM usage_sums WHERE ${inDays} AND kind = 'day'
       UNION ALL
-      SELECT currency, ${NEGATIVE} FROM usage_sums WHERE ${inDays} AND kind = 'metadata' AND name = ${key}) AS s
+      SELECT currency, ${NEGATIVE} FROM usage_sums WHERE ${inDays} AND ${others}) AS s
     GROUP BY currency HAVING sum(turns) > 0 OR sum(model_calls) > 0`;
 }
 
@@ -105,18 +105,22 @@ function wholeDays({ from, to }: UsageWindow): UsageWindow {
   return { from: start === from ? from : next, to: midnight(to) };
 }
 
-/** Its kind of sum, the expression for the group of a row, and the key without which the group is null. */
-function partsOf(grouping: UsageGrouping): { kind: string; name: Sql; withoutKey: string | null } {
+/** Its kind of sum, the expression for the group of a row, and, where the group may be null, which sums have the turns with a group. */
+function partsOf(grouping: UsageGrouping): { kind: string; name: Sql; others: Sql | null } {
   switch (grouping) {
     case 'day':
-      return { kind: 'day', name: sql`to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`, withoutKey: null };
+      return { kind: 'day', name: sql`to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`, others: null };
     case 'model':
-      return { kind: 'model', name: sql`model_id`, withoutKey: null };
+      return { kind: 'model', name: sql`model_id`, others: null };
     case 'session':
-      return { kind: 'session', name: sql`session_id`, withoutKey: null };
+      return { kind: 'session', name: sql`session_id`, others: null };
+    case 'agent':
+      return { kind: 'agent', name: sql`agent_id`, others: sql`kind = 'agent'` };
+    case 'agent_version':
+      return { kind: 'agent_version', name: sql`(agent_id || '@' || agent_version)`, others: sql`kind = 'agent'` };
     default: {
       const { metadata: key } = grouping;
-      return { kind: `metadata.${key}`, name: sql`(metadata->>${key}::text)`, withoutKey: key };
+      return { kind: `metadata.${key}`, name: sql`(metadata->>${key}::text)`, others: sql`kind = 'metadata' AND name = ${key}` };
     }
   }
 }

@@ -26,7 +26,8 @@ export function openBudgetWait(
       turnId,
     ]);
     const isTooSmall = budget !== null && !fits(budget, needed);
-    const mustEnd = isTooSmall && budget.on_reached === 'stop';
+    // No budget is enough for a model without a price.
+    const mustEnd = isTooSmall && (budget.on_reached === 'stop' || needed === null);
     if (mustEnd || !isTooSmall || waits) {
       turn.stayStill();
       return !mustEnd;

@@ -13,6 +13,8 @@ const PATH_PARAMETERS: Record<string, string> = {
   webhook_id: 'Id of the webhook: `whk_…`.',
   delivery_id: 'Id of the delivery: `dlv_…`.',
   schedule_id: 'Id of the schedule: `sched_…`.',
+  agent_id: 'Id of the agent: `agent_…`.',
+  version: 'Number of the version.',
 };
 
 export function parametersOf([, path, , , operation]: Route): JsonSchema[] {

@@ -3,6 +3,7 @@ import type { Route } from '../core/operation.js';
 /** The groups of operations, in the order of the page. */
 export const TAGS = [
   { name: 'sessions', description: 'Conversations with the agent: their messages, turns, events and answers.' },
+  { name: 'agents', description: 'Configurations with a name and versions, of which sessions are made.' },
   { name: 'models', description: 'The models that sessions can use.' },
   { name: 'files', description: 'Files that clients attach to messages, and files that the agent delivers.' },
   { name: 'skills', description: 'Packages of instructions for the agent.' },

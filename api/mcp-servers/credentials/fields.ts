@@ -1,5 +1,5 @@
 import { objectSchema, shownAs } from '../../../src/platform/object-schema.js';
-import { USER_PATTERN } from '../../../src/sessions/new-session.js';
+import { USER_PATTERN } from '../../../src/agents/new-session.js';
 import type { JsonSchema } from '../../http/core/operation.js';
 import { secretFields } from '../fields.js';
 

@@ -45,6 +45,18 @@ interface Budget {
   on_reached: 'pause' | 'stop';
 }
 
+/** What a session has instead of fields of its agent's configuration, as the client gave it. */
+export interface Overrides {
+  model_id?: string;
+  thinking_enabled?: boolean;
+  instruction?: string | null;
+  fallback_model_ids?: string[];
+  skills?: SkillEntry[];
+}
+
+/** A skill of an agent: its id, or the name of the one that has it when a turn begins. */
+export type SkillEntry = string | { name: string };
+
 export interface SessionRow {
   id: string;
   project_id: string;
@@ -75,6 +87,12 @@ export interface SessionRow {
   /** The session that it is a fork of, and the last turn that was copied; null without one. */
   forked_from_session_id: string | null;
   forked_from_turn_id: string | null;
+  /** Its own, or that of a version of its agent; null for a session that follows its agent. */
+  configuration_id: string | null;
+  agent_id: string | null;
+  agent_version: number | null;
+  /** Of its row in session_overrides; null without one. */
+  overrides_number: number | null;
 }
 
 export const SessionEntity = new EntitySchema<SessionRow>({
@@ -82,10 +100,10 @@ export const SessionEntity = new EntitySchema<SessionRow>({
   columns: {
     id: { type: 'text', primary: true },
     project_id: { type: 'text' },
-    model_id: { type: 'text' },
-    thinking_enabled: { type: 'boolean' },
+    model_id: { type: 'text', nullable: true },
+    thinking_enabled: { type: 'boolean', nullable: true },
     instruction: { type: 'text', nullable: true },
-    mcp_servers: { type: 'text', array: true },
+    mcp_servers: { type: 'text', array: true, nullable: true },
     metadata: { type: 'json' },
     tools: { type: 'json', default: [] },
     model_tools: { type: 'json', default: [], select: false },
@@ -101,5 +119,9 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     deleted_at: { type: 'text', nullable: true },
     forked_from_session_id: { type: 'text', nullable: true },
     forked_from_turn_id: { type: 'text', nullable: true },
+    configuration_id: { type: 'text', nullable: true, select: false },
+    agent_id: { type: 'text', nullable: true },
+    agent_version: { type: 'integer', nullable: true },
+    overrides_number: { type: 'integer', nullable: true, select: false },
   },
 });

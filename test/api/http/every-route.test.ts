@@ -67,7 +67,11 @@ describe('every route', () => {
     await insertEndedTurns(db, session_id, { count: 2, results: 0 });
     await insertSchedule(db);
     const webhook = await insertWebhook(db);
+    const agent_id = await create('/v1/agents', { name: 'a', model_id: 'test-model' });
+    await create('/v1/agents', { name: 'b', model_id: 'test-model' });
+    await api('PATCH', `/v1/agents/${agent_id}`, { instruction: 'Answer.' });
     ids = {
+      ...{ agent_id, version: '2' },
       ...{ skill_id, file_id, session_id },
       turn_id: `turn_1${session_id}`,
       event_id: `evt_1_1${session_id}`,
@@ -293,6 +297,8 @@ describe('every route', () => {
         { name: 'b', url: mcp.url, auth: { type: 'BEARER', token: 'secret' } },
       ],
       putCredential: [VALID_BODY.putCredential, { ...VALID_BODY.putCredential, user: 'bob' }],
+      createAgent: [VALID_BODY.createAgent, { ...VALID_BODY.createAgent, description: 'other' }],
+      updateAgent: [{ description: 'one' }, { description: 'other' }],
       createSession: [{ model_id: 'test-model' }, { model_id: 'test-model', instruction: 'other' }],
       sendMessage: [{ content: 'one' }, { content: 'other' }],
       sendAnswers: ['allow', 'deny'].map((result) => ({
@@ -308,11 +314,13 @@ describe('every route', () => {
     for (const route of withKey.filter(([, , , , { idempotent }]) => idempotent)) {
       it(`${title(route)} has one effect for a repeated Idempotency-Key`, async () => {
         const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
+        const agent = { name: `agent-${route[4].id.toLowerCase()}`, model_id: 'test-model' };
+        const agent_id = (await own.api('POST', '/v1/agents', agent)).body.id as string;
         if (route[4].id === 'sendAnswers') await insertWaitingTurn(own.db, session_id);
         if (route[4].id === 'continueTurn') await insertTurn(own.db, session_id, 'cancelled');
         const [content, ...others] = contents()[route[4].id] ?? [];
         const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
-          own.api(route[0], target(route, { session_id, schedule_id, ...webhook }), body, {
+          own.api(route[0], target(route, { session_id, schedule_id, agent_id, ...webhook }), body, {
             'Idempotency-Key': key,
             ...(route[4].multipart && MULTIPART),
           });
@@ -346,6 +354,8 @@ const NONE = {
   webhook_id: 'whk_none',
   delivery_id: 'dlv_none',
   schedule_id: 'sched_none',
+  agent_id: 'agent_none',
+  version: '1',
 };
 const VALID_QUERY: Record<string, string> = {
   workspaceContent: '?path=/workspace/a.txt',
@@ -358,6 +368,8 @@ const VALID_BODY: Record<string, object> = {
   putCredential: { mcp_server_id: 'mcp_one', user: 'ann', auth: { type: 'BEARER', token: 'secret' } },
   callMcpTool: { input: {} },
   authorizeSession: { mcp_server_id: 'mcp_one' },
+  createAgent: { name: 'one', model_id: 'test-model' },
+  updateAgent: { description: 'two' },
   createSession: { model_id: 'test-model' },
   updateSession: { metadata: {} },
   sendMessage: { content: 'hello' },

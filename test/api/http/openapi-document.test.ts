@@ -8,7 +8,8 @@ import { routes } from '../../../api/routes.js';
 import { createSession } from '../../../api/sessions/create.js';
 import { formatDocument, STORED_DOCUMENT } from '../../../dev/scripts/openapi-document.js';
 import { orNull, shownAs } from '../../../src/platform/object-schema.js';
-import { newSessionBody } from '../../../src/sessions/new-session.js';
+import { newSessionBody } from '../../../src/agents/new-session.js';
+import { SHOWN } from '../../../src/platform/object-schema.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a schema has many forms
 type Schema = Record<string, any>;
@@ -151,9 +152,12 @@ describe('the OpenAPI document', () => {
     return value === undefined ? (values ?? schemas[$ref.slice(PATH.length)]!.enum) : [value];
   }
 
-  it('the OpenAPI document has a choice without a discriminator only for null and for the forms of a skill', () => {
+  it('the OpenAPI document has a choice without a discriminator only for null and for the forms of a skill, an agent and a version', () => {
     const choices = all.filter(([, { anyOf }]) => anyOf !== undefined && anyOf.at(-1).type !== 'null');
-    expect(choices.map(([way]) => way)).to.deep.equal(['/SkillSelection', '/SkillSelectionInput']);
+    expect(choices.map(([way]) => way.replace(/Input$/, ''))).to.have.members([
+      ...['/SkillSelection', '/SkillSelection', '/AgentSkill', '/AgentSkill', '/AgentChoice', '/AgentChoice'],
+      '/AgentVersionChoice',
+    ]);
   });
 
   it('the OpenAPI document closes the objects of requests, and leaves those of responses open', () => {
@@ -208,13 +212,15 @@ describe('the OpenAPI document', () => {
 
   it('the OpenAPI document shows as the answer to its example of a new session the session that this request makes', () => {
     const { body, success } = createSession as unknown as {
-      body: { properties: Record<string, { default?: unknown }> };
+      body: { properties: Record<string, { default?: unknown; [SHOWN]?: { default?: unknown } }> };
       success: { example?: unknown };
     };
     const request = newSessionBody.examples[0] as Record<string, unknown>;
     const answer = success.example as Record<string, unknown>;
     for (const [name, field] of Object.entries(body.properties)) {
-      expect(answer[name], name).to.deep.equal(name in request ? request[name] : field.default);
+      expect(answer[name], name).to.deep.equal(
+        name in request ? request[name] : (field.default ?? field[SHOWN]?.default ?? null),
+      );
     }
   });
 });

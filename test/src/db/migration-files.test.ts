@@ -7,6 +7,8 @@ const FINGERPRINTS: Record<string, string> = {
   '1-baseline.sql': '9c0daccaba346fcb629af35739adf8dd4c141170e16fcb5d5ede1a79248eee00',
   '2-configurations.sql': '4dd9beb6a6eacb3e5a4c61501ab4df23731027290d04ddf17c5a1d85b8c8a6e0',
   '3-configurations-of-before.sql': 'c70cfccb8e07808c9435f63085983286488716113afcc4ac6aa21e3b8a821f08',
+  '4-agents.sql': '5f188193e1c5ab9601fcb3244b499b411d06425f4427d3572a3b6fec3994d891',
+  '5-sessions-of-agents.sql': '4e4b7a455d2ac7f16acd121aaeb7e701308f71c0acd1e95eb6631e64f585d7dd',
 };
 
 describe('the files of migrations', () => {

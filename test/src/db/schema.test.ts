@@ -16,7 +16,7 @@ import { useDatabase, usePool } from '../../support/use.js';
 const TURNS = 60;
 /** What people and processes set up, not what turns leave behind. */
 const BOUNDED_TABLES = [
-  ...['projects', 'api_keys', 'project_storage', 'skills', 'mcp_servers', 'mcp_toolsets', 'mcp_oauth', 'webhooks'],
+  ...['projects', 'api_keys', 'project_storage', 'skills', 'mcp_servers', 'mcp_toolsets', 'mcp_oauth', 'webhooks', 'agents', 'agent_versions'],
   ...['schedules', 'leases', 'workers', 'rate_limits', 'installation', 'migrations'],
   // One row for each server and user.
   'user_credentials',

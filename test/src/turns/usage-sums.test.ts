@@ -60,6 +60,8 @@ describe('the kept sums of usage', () => {
       day: `to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
       model: 'model_id',
       session: 'session_id',
+      agent: 'agent_id',
+      agent_version: `(agent_id || '@' || agent_version)`,
     };
     const group = typeof grouping === 'object' ? 'metadata->>$4::text' : groups[grouping];
     const rows = await db.query<{ item: UsageGroup }[]>(
