@@ -21,7 +21,14 @@ const place = {
 
 /** The schema of `details` for each error type that has one (decisions.md "HTTP"). */
 const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
-  skill_not_found: list('skill_ids', 'The ids that name no skill.'),
+  skill_not_found: objectSchema(
+    {},
+    {
+      skill_ids: { type: 'array', items: text, description: 'The ids that name no skill.' },
+      skill_names: { type: 'array', items: text, description: 'The names that no skill has.' },
+    },
+  ),
+  agent_version_conflict: objectSchema({ version: described(count, 'The newest version of the agent.') }),
   file_not_found: list('file_ids', 'The ids that name no file.'),
   mcp_server_not_found: list('mcp_server_ids', 'The ids that name no MCP server.'),
   tool_use_not_found: list('tool_use_ids', 'The ids that name no call of the session.'),

@@ -22,6 +22,7 @@ describe('sessions', () => {
       expect(body).to.deep.equal({
         id: body.id,
         status: 'IDLE',
+        agent: null,
         model_id,
         thinking_enabled: true,
         instruction: null,
