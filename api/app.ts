@@ -74,7 +74,7 @@ function crossOrigin(origins: string[]): Middleware {
   return cors({
     origin: (ctx) => (origins.includes(ctx.get('Origin')) ? ctx.get('Origin') : ''),
     allowMethods: ['GET', 'POST', 'PATCH', 'DELETE'],
-    allowHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'X-Request-Id'],
+    allowHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'X-Actor', 'X-Request-Id'],
     exposeHeaders: [
       'Content-Disposition',
       'Idempotency-Replayed',

@@ -1,3 +1,4 @@
+import { RefusalLog } from '../src/audit/refusals.js';
 import type { Database } from '../src/db/db.js';
 import type { Config } from '../src/platform/config.js';
 import { BatchLookup } from '../src/db/batch-lookup.js';
@@ -42,6 +43,8 @@ export interface ApiDeps extends TurnServices {
   /** Finds the states of OAuth authorizations that have begun. */
   oauthStates: BatchLookup<true>;
   keyLookup: KeyLookup;
+  /** Requests of keys that were refused, in the audit log. */
+  refusals: RefusalLog;
   sessionTokens: SessionTokens;
   rateLimiter: RateLimiter;
   tokenLimiter: TokenLimiter;
@@ -97,6 +100,7 @@ export async function openDeps(
     oauth: new OauthAccess({ db, mcpNetwork, config, log }),
     oauthStates: new BatchLookup((states) => findStates(db, states)),
     keyLookup: createKeyLookup(db, keyUse),
+    refusals: new RefusalLog(db, log),
     sessionTokens: new SessionTokens(config.encryptionKeys),
     rateLimiter: createRateLimiter(db, config.rateLimitPerMinute),
     tokenLimiter: createTokenLimiter(db),

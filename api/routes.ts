@@ -14,6 +14,7 @@ import { getFile } from './files/get.js';
 import { getDownloadLink } from './files/link.js';
 import { listFiles } from './files/list.js';
 import { uploadFile } from './files/upload.js';
+import { BY_ITSELF, makes, onlyWith, RECORDED } from './http/core/audit.js';
 import type { Route } from './http/core/operation.js';
 import { acceptMcpTools } from './mcp-servers/accept-tools.js';
 import { authorizeMcpServer } from './mcp-servers/authorize.js';
@@ -34,6 +35,12 @@ import { listMcpServers } from './mcp-servers/list.js';
 import { probeMcpServer } from './mcp-servers/probe.js';
 import { registerMcpServer } from './mcp-servers/register.js';
 import { updateMcpServer } from './mcp-servers/update.js';
+import { listAuditEntries } from './audit-log/list.js';
+import { createKey } from './keys/create.js';
+import { getKey } from './keys/get.js';
+import { listKeys } from './keys/list.js';
+import { revokeKey } from './keys/revoke.js';
+import { updateKey } from './keys/update.js';
 import { listModels } from './models/list.js';
 import { createSchedule } from './schedules/create.js';
 import { deleteSchedule } from './schedules/delete.js';
@@ -82,96 +89,107 @@ import { rotateWebhookSecret } from './webhooks/rotate-secret.js';
 import { testWebhook } from './webhooks/test.js';
 import { updateWebhook } from './webhooks/update.js';
 
+/** Changes of a session that are recorded. Metadata are what conversations are made of. */
+const SESSION_FIELDS = ['budget', 'agent'];
+const KEY_DETAILS = ['scopes', 'approver_groups'];
+
 const LIMITED = true;
 const UNLIMITED = false;
 
 /**
- * Every operation, in the order of the documentation. If the permission is null, no key is required (outside of /v1). The last
- * column is the scope with which a session token may do this in its own session (docs/decisions.md "Session tokens"); null: none may.
+ * Every operation, in the order of the documentation. If the permission is null, no key is required (outside of /v1). Then comes
+ * the scope with which a session token may do this in its own session (docs/decisions.md "Session tokens"); null: none may. The last
+ * column is what a success leaves in the audit log; null for reads and for what conversations are made of.
  */
 // oxfmt-ignore
 export const routes: Route[] = [
-  ['POST',   '/v1/skills',                                                'skills:write',      LIMITED,   uploadSkill,                  null],
-  ['GET',    '/v1/skills',                                                'skills:read',       UNLIMITED, listSkills,                   null],
-  ['GET',    '/v1/skills/{skill_id}',                                     'skills:read',       UNLIMITED, getSkill,                     null],
-  ['GET',    '/v1/skills/{skill_id}/files',                               'skills:read',       UNLIMITED, listFilesOfSkill,             null],
-  ['GET',    '/v1/skills/{skill_id}/content',                             'skills:read',       UNLIMITED, skillContent,                 null],
-  ['DELETE', '/v1/skills/{skill_id}',                                     'skills:write',      LIMITED,   deleteSkill,                  null],
-  ['POST',   '/v1/mcp-servers',                                           'mcp_servers:write', LIMITED,   registerMcpServer,            null],
-  ['GET',    '/v1/mcp-servers',                                           'mcp_servers:read',  UNLIMITED, listMcpServers,               null],
-  ['GET',    '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:read',  UNLIMITED, getMcpServer,                 null],
-  ['PATCH',  '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:write', LIMITED,   updateMcpServer,              null],
-  ['POST',   '/v1/mcp-servers/{mcp_server_id}/probe',                     'mcp_servers:write', LIMITED,   probeMcpServer,               null],
-  ['POST',   '/v1/mcp-servers/{mcp_server_id}/authorize',                 'mcp_servers:write', LIMITED,   authorizeMcpServer,           null],
-  ['GET',    '/v1/mcp-servers/oauth/callback',                            null,                UNLIMITED, mcpOauthCallback,             null],
-  ['POST',   '/v1/mcp-servers/{mcp_server_id}/accept-tools',              'mcp_servers:write', LIMITED,   acceptMcpTools,               null],
-  ['GET',    '/v1/mcp-servers/{mcp_server_id}/changed-tools/{tool_name}', 'mcp_servers:read',  UNLIMITED, getChangedMcpTool,            null],
-  ['GET',    '/v1/mcp-servers/{mcp_server_id}/tools',                     'mcp_servers:read',  UNLIMITED, listMcpServerTools,           null],
-  ['POST',   '/v1/mcp-servers/{mcp_server_id}/tools/{tool_name}/call',    'mcp_servers:write', LIMITED,   callMcpTool,                  null],
-  ['DELETE', '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:write', LIMITED,   deleteMcpServer,              null],
-  ['POST',   '/v1/credentials',                                           'mcp_servers:write', LIMITED,   putUserCredential,            null],
-  ['GET',    '/v1/credentials',                                           'mcp_servers:read',  UNLIMITED, listUserCredentials,          null],
-  ['GET',    '/v1/credentials/{credential_id}',                           'mcp_servers:read',  UNLIMITED, getUserCredential,            null],
-  ['POST',   '/v1/credentials/{credential_id}/authorize',                 'mcp_servers:write', LIMITED,   authorizeUserCredential,      null],
-  ['DELETE', '/v1/credentials/{credential_id}',                           'mcp_servers:write', LIMITED,   deleteUserCredential,         null],
-  ['DELETE', '/v1/credentials',                                           'mcp_servers:write', LIMITED,   deleteCredentialsOfUser,      null],
-  ['GET',    '/v1/models',                                                'sessions:read',     UNLIMITED, listModels,                   null],
-  ['POST',   '/v1/agents',                                                'agents:write',      LIMITED,   createAgent,                  null],
-  ['GET',    '/v1/agents',                                                'agents:read',       UNLIMITED, listAgents,                   null],
-  ['GET',    '/v1/agents/{agent_id}',                                     'agents:read',       UNLIMITED, getAgent,                     null],
-  ['PATCH',  '/v1/agents/{agent_id}',                                     'agents:write',      LIMITED,   updateAgent,                  null],
-  ['DELETE', '/v1/agents/{agent_id}',                                     'agents:write',      LIMITED,   deleteAgent,                  null],
-  ['GET',    '/v1/agents/{agent_id}/versions',                            'agents:read',       UNLIMITED, listAgentVersions,            null],
-  ['GET',    '/v1/agents/{agent_id}/versions/{version}',                  'agents:read',       UNLIMITED, getAgentVersion,              null],
-  ['POST',   '/v1/sessions',                                              'sessions:write',    LIMITED,   createSession,                null],
-  ['GET',    '/v1/sessions',                                              'sessions:read',     UNLIMITED, listSessions,                 null],
-  ['GET',    '/v1/sessions/{session_id}',                                 'sessions:read',     UNLIMITED, getSession,                   'read'],
-  ['PATCH',  '/v1/sessions/{session_id}',                                 'sessions:write',    LIMITED,   updateSession,                null],
-  ['DELETE', '/v1/sessions/{session_id}',                                 'sessions:write',    LIMITED,   deleteSession,                null],
-  ['POST',   '/v1/sessions/{session_id}/messages',                        'sessions:write',    LIMITED,   sendMessage,                  'send'],
-  ['POST',   '/v1/sessions/{session_id}/cancel',                          'sessions:write',    LIMITED,   cancelSessionTurn,            'cancel'],
-  ['POST',   '/v1/sessions/{session_id}/continue',                        'sessions:write',    LIMITED,   continueSessionTurn,          'send'],
-  ['POST',   '/v1/sessions/{session_id}/fork',                            'sessions:write',    LIMITED,   forkSession,                  null],
-  ['POST',   '/v1/sessions/{session_id}/authorize',                       'sessions:write',    LIMITED,   authorizeSession,             'answer'],
-  ['GET',    '/v1/sessions/{session_id}/queue',                           'sessions:read',     UNLIMITED, listQueue,                    'read'],
-  ['POST',   '/v1/sessions/{session_id}/queue/release',                   'sessions:write',    LIMITED,   releaseSessionQueue,          'send'],
-  ['DELETE', '/v1/sessions/{session_id}/queue/{event_id}',                'sessions:write',    LIMITED,   withdrawMessage,              'send'],
-  ['POST',   '/v1/sessions/{session_id}/events',                          'sessions:write',    LIMITED,   sendAnswers,                  'answer'],
-  ['GET',    '/v1/sessions/{session_id}/events',                          'sessions:read',     UNLIMITED, listEvents,                   'read'],
-  ['GET',    '/v1/sessions/{session_id}/events/stream',                   'sessions:read',     UNLIMITED, streamEvents,                 'read'],
-  ['GET',    '/v1/sessions/{session_id}/events/{event_id}',               'sessions:read',     UNLIMITED, getEvent,                     'read'],
-  ['GET',    '/v1/sessions/{session_id}/turns',                           'sessions:read',     UNLIMITED, listTurns,                    'read'],
-  ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}',                 'sessions:read',     UNLIMITED, getTurn,                      'read'],
-  ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}/timeline',        'sessions:read',     UNLIMITED, listTimelineEntries,          'read'],
-  ['POST',   '/v1/sessions/{session_id}/tokens',                          'sessions:write',    LIMITED,   createSessionToken,           null],
-  ['GET',    '/v1/sessions/{session_id}/workspace/files',                 'files:read',        UNLIMITED, listWorkspaceFiles,           null],
-  ['GET',    '/v1/sessions/{session_id}/workspace/content',               'files:read',        UNLIMITED, workspaceContent,             null],
-  ['GET',    '/v1/sessions/{session_id}/workspace/archive',               'files:read',        UNLIMITED, workspaceArchive,             null],
-  ['GET',    '/v1/usage',                                                 'sessions:read',     UNLIMITED, listUsage,                    null],
-  ['POST',   '/v1/files',                                                 'files:write',       LIMITED,   uploadFile,                   'files'],
-  ['GET',    '/v1/files',                                                 'files:read',        UNLIMITED, listFiles,                    null],
-  ['GET',    '/v1/files/{file_id}',                                       'files:read',        UNLIMITED, getFile,                      'files'],
-  ['GET',    '/v1/files/{file_id}/content',                               'files:read',        UNLIMITED, downloadFile,                 'files'],
-  ['GET',    '/v1/files/{file_id}/link',                                  'files:read',        UNLIMITED, getDownloadLink,              'files'],
-  ['DELETE', '/v1/files/{file_id}',                                       'files:write',       LIMITED,   deleteFile,                   null],
-  ['POST',   '/v1/webhooks',                                              'webhooks:write',    LIMITED,   createWebhook,                null],
-  ['GET',    '/v1/webhooks',                                              'webhooks:read',     UNLIMITED, listWebhooks,                 null],
-  ['GET',    '/v1/webhooks/{webhook_id}',                                 'webhooks:read',     UNLIMITED, getWebhook,                   null],
-  ['PATCH',  '/v1/webhooks/{webhook_id}',                                 'webhooks:write',    LIMITED,   updateWebhook,                null],
-  ['DELETE', '/v1/webhooks/{webhook_id}',                                 'webhooks:write',    LIMITED,   deleteWebhook,                null],
-  ['POST',   '/v1/webhooks/{webhook_id}/rotate-secret',                   'webhooks:write',    LIMITED,   rotateWebhookSecret,          null],
-  ['POST',   '/v1/webhooks/{webhook_id}/test',                            'webhooks:write',    LIMITED,   testWebhook,                  null],
-  ['GET',    '/v1/webhooks/{webhook_id}/deliveries',                      'webhooks:read',     UNLIMITED, listWebhookDeliveries,        null],
-  ['POST',   '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry',  'webhooks:write',    LIMITED,   retryWebhookDelivery,         null],
-  ['POST',   '/v1/webhooks/{webhook_id}/retry-failed',                    'webhooks:write',    LIMITED,   retryFailedWebhookDeliveries, null],
-  ['POST',   '/v1/schedules',                                             'sessions:write',    LIMITED,   createSchedule,               null],
-  ['GET',    '/v1/schedules',                                             'sessions:read',     UNLIMITED, listSchedules,                null],
-  ['GET',    '/v1/schedules/{schedule_id}',                               'sessions:read',     UNLIMITED, getSchedule,                  null],
-  ['PATCH',  '/v1/schedules/{schedule_id}',                               'sessions:write',    LIMITED,   updateSchedule,               null],
-  ['DELETE', '/v1/schedules/{schedule_id}',                               'sessions:write',    LIMITED,   deleteSchedule,               null],
-  ['POST',   '/v1/schedules/{schedule_id}/pause',                         'sessions:write',    LIMITED,   pauseSchedule,                null],
-  ['POST',   '/v1/schedules/{schedule_id}/resume',                        'sessions:write',    LIMITED,   resumeSchedule,               null],
-  ['POST',   '/v1/schedules/{schedule_id}/run',                           'sessions:write',    LIMITED,   runSchedule,                  null],
-  ['GET',    '/v1/schedules/{schedule_id}/runs',                          'sessions:read',     UNLIMITED, listScheduleRuns,             null],
-  ['GET',    '/files/{file_id}',                                          null,                UNLIMITED, fileContent,                  null],
+  ['POST',   '/v1/skills',                                                'skills:write',      LIMITED,   uploadSkill,                  null,     makes('skill')],
+  ['GET',    '/v1/skills',                                                'skills:read',       UNLIMITED, listSkills,                   null,     null],
+  ['GET',    '/v1/skills/{skill_id}',                                     'skills:read',       UNLIMITED, getSkill,                     null,     null],
+  ['GET',    '/v1/skills/{skill_id}/files',                               'skills:read',       UNLIMITED, listFilesOfSkill,             null,     null],
+  ['GET',    '/v1/skills/{skill_id}/content',                             'skills:read',       UNLIMITED, skillContent,                 null,     null],
+  ['DELETE', '/v1/skills/{skill_id}',                                     'skills:write',      LIMITED,   deleteSkill,                  null,     RECORDED],
+  ['POST',   '/v1/mcp-servers',                                           'mcp_servers:write', LIMITED,   registerMcpServer,            null,     makes('mcp_server')],
+  ['GET',    '/v1/mcp-servers',                                           'mcp_servers:read',  UNLIMITED, listMcpServers,               null,     null],
+  ['GET',    '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:read',  UNLIMITED, getMcpServer,                 null,     null],
+  ['PATCH',  '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:write', LIMITED,   updateMcpServer,              null,     RECORDED],
+  ['POST',   '/v1/mcp-servers/{mcp_server_id}/probe',                     'mcp_servers:write', LIMITED,   probeMcpServer,               null,     RECORDED],
+  ['POST',   '/v1/mcp-servers/{mcp_server_id}/authorize',                 'mcp_servers:write', LIMITED,   authorizeMcpServer,           null,     RECORDED],
+  ['GET',    '/v1/mcp-servers/oauth/callback',                            null,                UNLIMITED, mcpOauthCallback,             null,     BY_ITSELF],
+  ['POST',   '/v1/mcp-servers/{mcp_server_id}/accept-tools',              'mcp_servers:write', LIMITED,   acceptMcpTools,               null,     RECORDED],
+  ['GET',    '/v1/mcp-servers/{mcp_server_id}/changed-tools/{tool_name}', 'mcp_servers:read',  UNLIMITED, getChangedMcpTool,            null,     null],
+  ['GET',    '/v1/mcp-servers/{mcp_server_id}/tools',                     'mcp_servers:read',  UNLIMITED, listMcpServerTools,           null,     null],
+  ['POST',   '/v1/mcp-servers/{mcp_server_id}/tools/{tool_name}/call',    'mcp_servers:write', LIMITED,   callMcpTool,                  null,     RECORDED],
+  ['DELETE', '/v1/mcp-servers/{mcp_server_id}',                           'mcp_servers:write', LIMITED,   deleteMcpServer,              null,     RECORDED],
+  ['POST',   '/v1/credentials',                                           'mcp_servers:write', LIMITED,   putUserCredential,            null,     makes('credential')],
+  ['GET',    '/v1/credentials',                                           'mcp_servers:read',  UNLIMITED, listUserCredentials,          null,     null],
+  ['GET',    '/v1/credentials/{credential_id}',                           'mcp_servers:read',  UNLIMITED, getUserCredential,            null,     null],
+  ['POST',   '/v1/credentials/{credential_id}/authorize',                 'mcp_servers:write', LIMITED,   authorizeUserCredential,      null,     RECORDED],
+  ['DELETE', '/v1/credentials/{credential_id}',                           'mcp_servers:write', LIMITED,   deleteUserCredential,         null,     RECORDED],
+  ['DELETE', '/v1/credentials',                                           'mcp_servers:write', LIMITED,   deleteCredentialsOfUser,      null,     RECORDED],
+  ['GET',    '/v1/models',                                                'sessions:read',     UNLIMITED, listModels,                   null,     null],
+  ['POST',   '/v1/agents',                                                'agents:write',      LIMITED,   createAgent,                  null,     makes('agent')],
+  ['GET',    '/v1/agents',                                                'agents:read',       UNLIMITED, listAgents,                   null,     null],
+  ['GET',    '/v1/agents/{agent_id}',                                     'agents:read',       UNLIMITED, getAgent,                     null,     null],
+  ['PATCH',  '/v1/agents/{agent_id}',                                     'agents:write',      LIMITED,   updateAgent,                  null,     RECORDED],
+  ['DELETE', '/v1/agents/{agent_id}',                                     'agents:write',      LIMITED,   deleteAgent,                  null,     RECORDED],
+  ['GET',    '/v1/agents/{agent_id}/versions',                            'agents:read',       UNLIMITED, listAgentVersions,            null,     null],
+  ['GET',    '/v1/agents/{agent_id}/versions/{version}',                  'agents:read',       UNLIMITED, getAgentVersion,              null,     null],
+  ['POST',   '/v1/sessions',                                              'sessions:write',    LIMITED,   createSession,                null,     null],
+  ['GET',    '/v1/sessions',                                              'sessions:read',     UNLIMITED, listSessions,                 null,     null],
+  ['GET',    '/v1/sessions/{session_id}',                                 'sessions:read',     UNLIMITED, getSession,                   'read',   null],
+  ['PATCH',  '/v1/sessions/{session_id}',                                 'sessions:write',    LIMITED,   updateSession,                null,     onlyWith(...SESSION_FIELDS)],
+  ['DELETE', '/v1/sessions/{session_id}',                                 'sessions:write',    LIMITED,   deleteSession,                null,     RECORDED],
+  ['POST',   '/v1/sessions/{session_id}/messages',                        'sessions:write',    LIMITED,   sendMessage,                  'send',   null],
+  ['POST',   '/v1/sessions/{session_id}/cancel',                          'sessions:write',    LIMITED,   cancelSessionTurn,            'cancel', null],
+  ['POST',   '/v1/sessions/{session_id}/continue',                        'sessions:write',    LIMITED,   continueSessionTurn,          'send',   null],
+  ['POST',   '/v1/sessions/{session_id}/fork',                            'sessions:write',    LIMITED,   forkSession,                  null,     null],
+  ['POST',   '/v1/sessions/{session_id}/authorize',                       'sessions:write',    LIMITED,   authorizeSession,             'answer', RECORDED],
+  ['GET',    '/v1/sessions/{session_id}/queue',                           'sessions:read',     UNLIMITED, listQueue,                    'read',   null],
+  ['POST',   '/v1/sessions/{session_id}/queue/release',                   'sessions:write',    LIMITED,   releaseSessionQueue,          'send',   null],
+  ['DELETE', '/v1/sessions/{session_id}/queue/{event_id}',                'sessions:write',    LIMITED,   withdrawMessage,              'send',   null],
+  ['POST',   '/v1/sessions/{session_id}/events',                          'sessions:write',    LIMITED,   sendAnswers,                  'answer', BY_ITSELF],
+  ['GET',    '/v1/sessions/{session_id}/events',                          'sessions:read',     UNLIMITED, listEvents,                   'read',   null],
+  ['GET',    '/v1/sessions/{session_id}/events/stream',                   'sessions:read',     UNLIMITED, streamEvents,                 'read',   null],
+  ['GET',    '/v1/sessions/{session_id}/events/{event_id}',               'sessions:read',     UNLIMITED, getEvent,                     'read',   null],
+  ['GET',    '/v1/sessions/{session_id}/turns',                           'sessions:read',     UNLIMITED, listTurns,                    'read',   null],
+  ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}',                 'sessions:read',     UNLIMITED, getTurn,                      'read',   null],
+  ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}/timeline',        'sessions:read',     UNLIMITED, listTimelineEntries,          'read',   null],
+  ['POST',   '/v1/sessions/{session_id}/tokens',                          'sessions:write',    LIMITED,   createSessionToken,           null,     onlyWith('approver_groups')],
+  ['GET',    '/v1/sessions/{session_id}/workspace/files',                 'files:read',        UNLIMITED, listWorkspaceFiles,           null,     null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/content',               'files:read',        UNLIMITED, workspaceContent,             null,     null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/archive',               'files:read',        UNLIMITED, workspaceArchive,             null,     null],
+  ['GET',    '/v1/usage',                                                 'sessions:read',     UNLIMITED, listUsage,                    null,     null],
+  ['POST',   '/v1/files',                                                 'files:write',       LIMITED,   uploadFile,                   'files',  null],
+  ['GET',    '/v1/files',                                                 'files:read',        UNLIMITED, listFiles,                    null,     null],
+  ['GET',    '/v1/files/{file_id}',                                       'files:read',        UNLIMITED, getFile,                      'files',  null],
+  ['GET',    '/v1/files/{file_id}/content',                               'files:read',        UNLIMITED, downloadFile,                 'files',  null],
+  ['GET',    '/v1/files/{file_id}/link',                                  'files:read',        UNLIMITED, getDownloadLink,              'files',  null],
+  ['DELETE', '/v1/files/{file_id}',                                       'files:write',       LIMITED,   deleteFile,                   null,     RECORDED],
+  ['POST',   '/v1/webhooks',                                              'webhooks:write',    LIMITED,   createWebhook,                null,     makes('webhook')],
+  ['GET',    '/v1/webhooks',                                              'webhooks:read',     UNLIMITED, listWebhooks,                 null,     null],
+  ['GET',    '/v1/webhooks/{webhook_id}',                                 'webhooks:read',     UNLIMITED, getWebhook,                   null,     null],
+  ['PATCH',  '/v1/webhooks/{webhook_id}',                                 'webhooks:write',    LIMITED,   updateWebhook,                null,     RECORDED],
+  ['DELETE', '/v1/webhooks/{webhook_id}',                                 'webhooks:write',    LIMITED,   deleteWebhook,                null,     RECORDED],
+  ['POST',   '/v1/webhooks/{webhook_id}/rotate-secret',                   'webhooks:write',    LIMITED,   rotateWebhookSecret,          null,     RECORDED],
+  ['POST',   '/v1/webhooks/{webhook_id}/test',                            'webhooks:write',    LIMITED,   testWebhook,                  null,     makes('delivery')],
+  ['GET',    '/v1/webhooks/{webhook_id}/deliveries',                      'webhooks:read',     UNLIMITED, listWebhookDeliveries,        null,     null],
+  ['POST',   '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry',  'webhooks:write',    LIMITED,   retryWebhookDelivery,         null,     RECORDED],
+  ['POST',   '/v1/webhooks/{webhook_id}/retry-failed',                    'webhooks:write',    LIMITED,   retryFailedWebhookDeliveries, null,     RECORDED],
+  ['POST',   '/v1/schedules',                                             'sessions:write',    LIMITED,   createSchedule,               null,     makes('schedule')],
+  ['GET',    '/v1/schedules',                                             'sessions:read',     UNLIMITED, listSchedules,                null,     null],
+  ['GET',    '/v1/schedules/{schedule_id}',                               'sessions:read',     UNLIMITED, getSchedule,                  null,     null],
+  ['PATCH',  '/v1/schedules/{schedule_id}',                               'sessions:write',    LIMITED,   updateSchedule,               null,     RECORDED],
+  ['DELETE', '/v1/schedules/{schedule_id}',                               'sessions:write',    LIMITED,   deleteSchedule,               null,     RECORDED],
+  ['POST',   '/v1/schedules/{schedule_id}/pause',                         'sessions:write',    LIMITED,   pauseSchedule,                null,     RECORDED],
+  ['POST',   '/v1/schedules/{schedule_id}/resume',                        'sessions:write',    LIMITED,   resumeSchedule,               null,     RECORDED],
+  ['POST',   '/v1/schedules/{schedule_id}/run',                           'sessions:write',    LIMITED,   runSchedule,                  null,     RECORDED],
+  ['GET',    '/v1/schedules/{schedule_id}/runs',                          'sessions:read',     UNLIMITED, listScheduleRuns,             null,     null],
+  ['POST',   '/v1/keys',                                                  'keys:write',        LIMITED,   createKey,                    null,     makes('key', KEY_DETAILS)],
+  ['GET',    '/v1/keys',                                                  'keys:read',         UNLIMITED, listKeys,                     null,     null],
+  ['GET',    '/v1/keys/{key_id}',                                         'keys:read',         UNLIMITED, getKey,                       null,     null],
+  ['PATCH',  '/v1/keys/{key_id}',                                         'keys:write',        LIMITED,   updateKey,                    null,     { details: KEY_DETAILS }],
+  ['DELETE', '/v1/keys/{key_id}',                                         'keys:write',        LIMITED,   revokeKey,                    null,     RECORDED],
+  ['GET',    '/v1/audit-log',                                             'audit:read',        UNLIMITED, listAuditEntries,             null,     null],
+  ['GET',    '/files/{file_id}',                                          null,                UNLIMITED, fileContent,                  null,     null],
 ];

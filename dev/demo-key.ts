@@ -1,5 +1,7 @@
 import { openDataSource } from '../src/db/data-source.js';
-import { createKey, findKeysByHash, hashOf } from '../src/projects/api-keys.js';
+import { createKey, findKeysByHash } from '../src/projects/api-keys.js';
+import { EVERY_GROUP } from '../src/projects/approver-groups.js';
+import { hashOf } from '../src/projects/key-secret.js';
 import { SCOPES } from '../src/projects/permissions.js';
 import { readKept, writeKept } from './data-dir.js';
 
@@ -14,7 +16,7 @@ export async function keepDemoKey(databaseUrl: string, dataDir: string): Promise
     const [live] = keys.values();
     // A key of an older version lacks the permissions that came later.
     if (live !== undefined && SCOPES.every((scope) => live.scopes.has(scope))) return kept!;
-    const { key } = await createKey(db, { project: 'demo' });
+    const { key } = await createKey(db, { project: 'demo', scopes: SCOPES, approverGroups: [EVERY_GROUP] });
     writeKept(dataDir, 'demo-key', key);
     return key;
   } finally {

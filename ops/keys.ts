@@ -5,17 +5,17 @@ import { create, expire, list, revoke, schedules } from './keys/key-commands.js'
 import { limit, projects } from './keys/project-commands.js';
 
 const USAGE = `Usage:
-  npm run --silent keys -- create --project NAME [--name TEXT] [--scopes a,b | all] [--expires-in-days D]
-                                  [--max-running-turns N]
+  npm run --silent keys -- create --project NAME [--name TEXT] [--scopes a,b | all | all,keys:write]
+                                  [--approver-groups a,b | *] [--expires-in-days D] [--max-running-turns N]
   npm run --silent keys -- list [--json]
-  npm run --silent keys -- revoke ID
+  npm run --silent keys -- revoke ID [--descendants]          (descendants: the keys that it made too, and theirs)
   npm run --silent keys -- expire ID --at TIME     (ISO 8601, such as 2027-01-31T00:00:00Z; or never)
   npm run --silent keys -- schedules ID            (those that the key created and that have not ended: they go on without it)
   npm run --silent keys -- projects [--json]
   npm run --silent keys -- limit --project NAME [--max-running-turns N] [--rate-per-minute [N]]
                                   (rate 0: no limit; without N: the general one, RATE_LIMIT_PER_MINUTE)
 
-Permissions: ${SCOPES.join(', ')} (default: all)`;
+Permissions: ${SCOPES.join(', ')} (default: all, which is every one but keys:write)`;
 
 const COMMANDS: Record<string, (args: string[]) => DatabaseCommand> = {
   create,

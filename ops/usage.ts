@@ -1,3 +1,5 @@
+import { writeCommandEntry } from '../src/audit/write.js';
+import { transaction } from '../src/db/transaction.js';
 import { isEntry } from '../src/platform/is-entry.js';
 import { findProjectId } from '../src/projects/projects.js';
 import { forgetMatching, type ForgottenMetadata } from '../src/turns/usage-sums.js';
@@ -24,6 +26,7 @@ export async function runUsage(args: string[], databaseUrl: string): Promise<num
       return 1;
     }
     const turns = await forgetMatching(db, projectId, what);
+    await transaction(db, async (tx) => writeCommandEntry(tx, projectId, 'forgetUsage', null));
     process.stdout.write(`forgotten in the usage of ${turns} ${turns === 1 ? 'turn' : 'turns'}\n`);
     return 0;
   });

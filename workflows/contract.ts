@@ -78,6 +78,7 @@ export const MAINTENANCE_TASKS = [
   'webhook-deliveries',
   'schedule-runs',
   'usage',
+  'audit-log',
 ] as const;
 export type MaintenanceTask = (typeof MAINTENANCE_TASKS)[number];
 

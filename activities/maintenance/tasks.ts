@@ -1,3 +1,4 @@
+import { createAuditPartitions, dropOldAuditPartitions, forgetRefusalCounts } from '../../src/audit/partitions.js';
 import type { Database } from '../../src/db/db.js';
 import type { Config } from '../../src/platform/config.js';
 import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
@@ -12,7 +13,7 @@ import type { MaintenanceTask } from '../../workflows/contract.js';
 import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './activities.js';
 
 export interface MaintenanceDeps {
-  config: Pick<Config, 'retentionDays' | 'usageMetadataDays'>;
+  config: Pick<Config, 'retentionDays' | 'usageMetadataDays' | 'auditLogDays'>;
   db: Database;
   log: Logger;
   storage: Storage;
@@ -58,6 +59,13 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
     const forgotten = await forgetOldMetadata(db, config.usageMetadataDays, BATCH);
     const summed = await sumUp(db, SUMMED_BATCH);
     return { counts: { summed, forgotten }, next: forgotten === BATCH || summed === SUMMED_BATCH ? {} : null };
+  },
+
+  /** Months of the audit log older than AUDIT_LOG_DAYS; the months to come get their partitions. */
+  async 'audit-log'({ config, db }) {
+    await createAuditPartitions(db);
+    const months = await dropOldAuditPartitions(db, config.auditLogDays);
+    return whileFull({ months, refusals: await forgetRefusalCounts(db, BATCH) });
   },
 
   /** Objects without a row, deletions that stopped half-way, rows whose object is lost. */

@@ -37,6 +37,10 @@ export interface TurnTool {
   shown: 'always' | 'found' | 'last';
   /** The answer that each call needs (docs/decisions.md "Person in the loop"). */
   permission: CallPermission;
+  /** The groups of which one decides about a call that a person must allow; empty or absent: who may approve decides. */
+  approvers?: readonly string[];
+  /** A person must allow each call also in a session without `tools`. */
+  asksEverywhere?: boolean;
   /** Calls of such tools in one step run one after another. */
   isSerial: boolean;
   /** Whose definition it is, for people; null for one of the service's own. */

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../../src/models/request.js';
 import type { TurnContext } from '../../src/steps/context.js';
-import type { CallPermission } from '../../src/steps/step-calls.js';
+import type { CallApproval, CallPermission } from '../../src/steps/step-calls.js';
 import type { DefinitionLimits } from './definition-bytes.js';
 import { outcomeUnknown } from './outcomes.js';
 import { textResult } from './tool.js';
@@ -8,6 +8,25 @@ import type { ToolKind } from './tool-kind.js';
 import type { ToolContext, ToolSource, TurnTool } from './tool-source.js';
 
 type Sources = readonly ToolSource[];
+
+/** What the calls of an offered tool need. */
+export interface OfferedPermission {
+  permission: CallPermission;
+  approvers: readonly string[];
+  asksEverywhere: boolean;
+}
+
+/** What a call of this name needs in a turn, whose session has `tools` or not. The name may be one that the turn does not offer. */
+export function approvalOf(
+  permissions: ReadonlyMap<string, OfferedPermission>,
+  hasTools: boolean,
+  toolName: string,
+): CallApproval {
+  const { permission, approvers, asksEverywhere } = permissions.get(toolName) ?? ALLOWED;
+  return { permission: hasTools || asksEverywhere ? permission : null, approvers };
+}
+
+const ALLOWED: OfferedPermission = { permission: 'allow', approvers: [], asksEverywhere: false };
 
 /** The tools of a turn, in the order of the sources. A tool that the client runs gives way to another one of its name. */
 export function offerTools(sources: Sources, context: ToolContext, limits: DefinitionLimits): TurnTool[] {
@@ -29,8 +48,14 @@ export function definitionsOf(tools: readonly TurnTool[], found: readonly string
   return [...shown('always'), ...found.map((name) => deferred.get(name)!), ...shown('last')];
 }
 
-export function permissionsOf(tools: readonly TurnTool[]): Map<string, CallPermission> {
-  return new Map(tools.map(({ definition: { name }, permission }) => [name, permission]));
+/** What the calls of each tool need, by its full name. */
+export function permissionsOf(tools: readonly TurnTool[]): Map<string, OfferedPermission> {
+  return new Map(
+    tools.map(({ definition: { name }, permission, approvers = [], asksEverywhere = false }) => [
+      name,
+      { permission, approvers, asksEverywhere },
+    ]),
+  );
 }
 
 export function serialToolsOf(tools: readonly TurnTool[]): Set<string> {

@@ -6,6 +6,7 @@ import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
+import { approvalOf } from '../tools/turn-tools.js';
 import { callOnce, isTooLong, MediaRefusedError } from '../model/call-once.js';
 import { withMemoryOf } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
@@ -143,7 +144,7 @@ async function callAndStore(
         answer: { ...answer, content },
         callOf: prepared.callOf,
         showsThinking: prepared.showsThinking,
-        permissionOf: (name) => (prepared.hasTools ? (prepared.permissions.get(name) ?? 'allow') : null),
+        approvalOf: (name) => approvalOf(prepared.permissions, prepared.hasTools, name),
         isLast: call.step >= config.maxSteps,
         output,
       });

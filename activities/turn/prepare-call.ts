@@ -3,7 +3,7 @@ import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import { loadConversation, type RequestContext } from '../../src/steps/conversation.js';
 import type { Steering } from '../../src/steps/model-call.js';
 import { findStepOutcome, type StepOutcome } from '../../src/steps/model-step.js';
-import type { CallOf, CallPermission } from '../../src/steps/step-calls.js';
+import type { CallOf } from '../../src/steps/step-calls.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { mayElicit } from '../../src/sessions/tools.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
@@ -16,7 +16,13 @@ import { retrySecondsOf } from './fall-back.js';
 import { budgetOf, neededOf } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import { definitionBytes, maxDefinitionBytes, type DefinitionLimits } from '../tools/definition-bytes.js';
-import { definitionsOf, offerTools, permissionsOf, serialToolsOf } from '../tools/turn-tools.js';
+import {
+  definitionsOf,
+  offerTools,
+  permissionsOf,
+  serialToolsOf,
+  type OfferedPermission,
+} from '../tools/turn-tools.js';
 import type { TurnTool } from '../tools/tool-source.js';
 import { definitionLimits } from './definition-limits.js';
 import { toolAliases } from '../../src/models/aliases.js';
@@ -54,7 +60,7 @@ export interface PreparedCall {
   /** Our estimate of the request's input tokens. */
   estimated: number;
   /** Full names of the offered tools, each with the answer that its calls need. */
-  permissions: Map<string, CallPermission>;
+  permissions: Map<string, OfferedPermission>;
   /** False in a session without `tools`: its calls have no permission. */
   hasTools: boolean;
   /** Servers may ask questions while the calls run. */

@@ -41,7 +41,10 @@ const agent = presented(
     name: nameField,
     description: described(text, 'What it is for.'),
     version: described(versionNumber, 'The newest version, whose description and configuration it shows.'),
-    live_version: described(versionNumber, 'The version that sessions get which name none, and those that follow the agent.'),
+    live_version: described(
+      versionNumber,
+      'The version that sessions get which name none, and those that follow the agent.',
+    ),
     ...configuration,
     created_at: described(timestamp, 'When it was created.'),
     updated_at: described(timestamp, 'When it last got a version, or another version became live.'),

@@ -9,5 +9,5 @@ export const deleteFile = operation({
   success: { status: 204, description: 'Deleted' },
   errors: ['file_not_found'],
   resource: fileOfPath,
-  handle: ({ deps, log, resource }) => removeFile(deps.db, deps.storage, resource, log),
+  handle: ({ deps, log, resource, record }) => removeFile(deps.db, deps.storage, resource, log, record),
 });

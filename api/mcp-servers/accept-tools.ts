@@ -47,9 +47,10 @@ export const acceptMcpTools = operation<FromSchema<typeof body>, McpServerRow>({
     const stray = names && Object.keys(digests).find((name) => !names.includes(name));
     if (stray !== undefined) throw validationError('/digests', 'must name tools of names only');
   },
-  async handle({ deps: { db }, resource: { project_id, id }, body }) {
+  async handle({ deps: { db }, resource: { project_id, id }, body, record }) {
     return transaction(db, async (tx) => {
       await acceptTools(tx, await lockServer(tx, project_id, id), body);
+      await record(tx);
       return presentMcpServer(await getServer(tx, project_id, id));
     });
   },

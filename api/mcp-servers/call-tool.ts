@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { McpServerRow, McpTool } from '../../src/db/entities/mcp-servers.js';
+import { transaction } from '../../src/db/transaction.js';
+import { requireOwnApproval } from '../../src/mcp/required-approvals.js';
 import { readTools } from '../../src/mcp/find-servers.js';
 import { requestAuthOf } from '../../src/mcp/request-auth.js';
 import { UserRefusedError } from '../../src/mcp/tool-trials.js';
@@ -43,17 +45,17 @@ interface ServerTool {
 
 /**
  * POST /v1/mcp-servers/{mcp_server_id}/tools/{tool_name}/call: acts at the server, as a turn does, so it needs the permission for
- * sessions, too (docs/decisions.md "Results"). Nothing is stored. The API process makes the call: no turn and no slot of a worker waits.
+ * sessions, too (docs/decisions.md "Results"). Nothing is stored but an entry in the audit log, before the call is sent. The API process makes the call: no turn and no slot of a worker waits.
  */
 export const callMcpTool = operation<Body, ServerTool>({
   id: 'callMcpTool',
   summary: 'Try a tool of an MCP server',
   description:
-    'Calls a tool once, without a session, and shows the result as the agent would read it. The call has its effects: it is no dry run. A failure is a result with `is_error`, which says whether the tool may have run. It is not sent again, so do not repeat a request without an answer unless the tool may run twice. It ends after 60 s. Needs `sessions:write`, too, because it acts as an agent does.',
+    'Calls a tool once, without a session, and shows the result as the agent would read it. The call has its effects: it is no dry run. A failure is a result with `is_error`, which says whether the tool may have run. It is not sent again, so do not repeat a request without an answer unless the tool may run twice. It ends after 60 s. Needs `sessions:write`, too, because it acts as an agent does; for a tool of `required_approvals` also `approvals:write` and one of its approver groups.',
   body,
   repeatable: false,
   success: { status: 200, description: 'What the call has come to.', schema: toolResult.schema },
-  errors: ['mcp_server_not_found', 'not_found', 'too_many_requests'],
+  errors: ['not_an_approver', 'mcp_server_not_found', 'not_found', 'too_many_requests'],
   async resource(path) {
     const server = await mcpServerOfPath(path);
     const tools = await readTools(path.deps.db, server.id);
@@ -66,10 +68,11 @@ export const callMcpTool = operation<Body, ServerTool>({
     const place = longInteger(input);
     if (place !== null) throw validationError(`/input${place}`, 'is beyond 2^53: not every digit of it can be kept');
   },
-  async handle({ deps, resource: { server, tool }, body: { input, user }, ctx, log }) {
+  async handle({ deps, caller, resource: { server, tool }, body: { input, user }, ctx, record, log }) {
+    requireOwnApproval(caller, server, tool.name);
     const target = await targetOf(deps, server, user);
     const began = performance.now();
-    const { content, isError } = await callOnce({ deps, ctx }, target, tool, input);
+    const { content, isError } = await callOnce({ deps, ctx, record }, target, tool, input);
     const duration_ms = Math.round(performance.now() - began);
     log.info({ mcp_server_id: server.id, outcome: isError ? 'error' : 'ok', ms: duration_ms }, 'a tool was tried');
     return toolResult.present({ content, is_error: isError, duration_ms });
@@ -89,18 +92,23 @@ async function targetOf({ db }: ApiDeps, server: McpServerRow, user: string | nu
 }
 
 async function callOnce(
-  { deps, ctx }: Pick<Call, 'deps' | 'ctx'>,
+  { deps, ctx, record }: Pick<Call, 'deps' | 'ctx' | 'record'>,
   server: TurnServerRow,
   tool: McpTool,
   input: Record<string, unknown>,
 ): ReturnType<ApiDeps['toolTrials']['run']> {
   const refusal = refusalOf(server, tool.name) ?? taskRefusal(tool);
-  if (refusal !== null) return { content: [{ type: 'text', text: refusal }], isError: true };
   const { config, db, oauth, toolTrials } = deps;
+  const begin = (): Promise<void> => transaction(db, (tx) => record(tx));
+  if (refusal !== null) {
+    await begin();
+    return { content: [{ type: 'text', text: refusal }], isError: true };
+  }
   const credential = server.user_credential ?? null;
   try {
     const result = await toolTrials.run({
       projectId: server.project_id,
+      begin,
       server,
       toolName: tool.name,
       input,

@@ -17,10 +17,11 @@ export const deleteMcpServer = operation({
   success: { status: 204, description: 'Deleted.' },
   errors: ['mcp_server_not_found'],
   resource: mcpServerOfPath,
-  async handle({ deps, resource: { project_id, id }, log }) {
+  async handle({ deps, resource: { project_id, id }, record, log }) {
     const { deleted, ofUsers } = await transaction(deps.db, async (tx) => {
       await deleteServer(tx, await lockServer(tx, project_id, id));
       const ofUsers = await deleteCredentials(tx, project_id, { serverId: id });
+      await record(tx);
       return { deleted: await deleteOauth(tx, id), ofUsers };
     });
     deps.oauth.forget(id);

@@ -1,4 +1,5 @@
 import { objectSchema, shownAs } from '../../src/platform/object-schema.js';
+import { approversField } from '../../src/sessions/tool-fields.js';
 import { MAX_TOOLS } from '../../src/mcp/tools.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
@@ -94,6 +95,33 @@ export const credentialsField = {
   enum: ['shared', 'user'],
   description:
     '`shared`: turns use the server’s own credential. `user`: turns use that of the session’s `user` (POST /v1/credentials); the server’s own serves registration and probes.',
+} as const satisfies JsonSchema;
+
+export const requiredApprovalsField = {
+  type: 'array',
+  maxItems: 50,
+  items: {
+    $id: 'RequiredApproval',
+    description: 'Calls of a tool that a person must allow in every session.',
+    ...objectSchema(
+      {},
+      {
+        name: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 128,
+          description: 'The server’s own name of the tool; without it, each tool that no other entry names.',
+        },
+        approvers: {
+          ...approversField,
+          description:
+            'A key of one of these approver groups decides, whatever the session says. Without it, who the session says.',
+        },
+      },
+    ),
+  },
+  description:
+    'The tools whose calls a person must allow in every session, whatever its `tools` say. A change holds from the next turn.',
 } as const satisfies JsonSchema;
 
 export const pinToolsField = {

@@ -1,3 +1,4 @@
+import { writeEntry, type AuditEntry } from '../../src/audit/write.js';
 import type { Database } from '../../src/db/db.js';
 import { ProjectEntity, type ProjectRow } from '../../src/db/entities/projects.js';
 import {
@@ -7,6 +8,7 @@ import {
   type TakenAuthorization,
 } from '../../src/mcp/oauth/complete.js';
 import { oauthReason } from '../../src/mcp/oauth/failure.js';
+import { auditEntries } from '../../src/platform/metrics.js';
 import { ServiceError } from '../../src/platform/errors.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type Call } from '../http/core/operation.js';
@@ -45,21 +47,23 @@ export const mcpOauthCallback = operation({
   },
   errors: [],
   failure: { status: 422, description: 'A page that says why the server is not authorized.', mediaType: 'text/html' },
-  async handle({ ctx, deps, query, log }) {
-    const page = await finish(deps, query, log);
+  async handle({ ctx, deps, query, requestId, log }) {
+    const page = await finish(deps, query, requestId, log);
     ctx.status = page.status;
     ctx.set(HEADERS);
     ctx.body = callbackPage(page);
   },
 });
 
-async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Promise<CallbackPage> {
+async function finish(deps: ApiDeps, query: Call['query'], requestId: string, log: Call['log']): Promise<CallbackPage> {
   let taken: TakenAuthorization | undefined;
   try {
     // Without it, anybody could begin a transaction with each request.
     if ((await deps.oauthStates.lookUp(query.state ?? '')) === null) throw unknownAuthorization();
     taken = await takeAuthorization(deps.db, query);
-    await completeAuthorization({ ...deps, log }, taken, query);
+    const entry = entryOf(taken, requestId);
+    await completeAuthorization({ ...deps, log }, taken, query, (tx) => writeEntry(tx, entry));
+    auditEntries.inc({ outcome: 'ok' });
   } catch (error) {
     const reason = oauthReason(error);
     log.info({ mcp_server_id: taken?.server.id, reason }, 'the authorization of an MCP server failed');
@@ -83,6 +87,20 @@ async function finish(deps: ApiDeps, query: Call['query'], log: Call['log']): Pr
     const text = `The MCP server ${server.name} is authorized, but its tools could not be listed. ${error.message} Probe it again later.`;
     return { status: 200, title: 'Authorized', text, parties };
   }
+}
+
+/** The entry of the one who began the authorization. One that an earlier version began does not say who. */
+function entryOf({ server, row }: TakenAuthorization, requestId: string): AuditEntry {
+  const nobody = { source: 'key', keyId: null, actor: null } as const;
+  return {
+    ...(row.begun_by ?? nobody),
+    projectId: server.project_id,
+    action: mcpOauthCallback.id,
+    resource: { type: 'mcp_server', id: server.id },
+    sessionId: null,
+    details: {},
+    requestId,
+  };
 }
 
 async function partiesOf(db: Database, { server, row }: TakenAuthorization): Promise<Parties> {

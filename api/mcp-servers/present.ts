@@ -4,7 +4,7 @@ import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { flag, idField, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import { presented } from '../http/core/presenter.js';
 import { changedToolSchema } from './changed-tool-fields.js';
-import { allowedToolsField, authTypeField, credentialsField } from './fields.js';
+import { allowedToolsField, authTypeField, credentialsField, requiredApprovalsField } from './fields.js';
 
 const authorizationStatus = {
   $id: 'AuthorizationStatus',
@@ -69,6 +69,7 @@ const mcpServer = presented(
       description: 'Tools of a pinned server that are held back until they are accepted.',
       items: changedToolSchema,
     },
+    required_approvals: requiredApprovalsField,
     server_name: { type: ['string', 'null'], description: 'What it calls itself; null before the first connection.' },
     last_probed_at: described(timestampOrNull, 'When its tools were last listed by a probe; null before.'),
     last_connected_at: described(timestampOrNull, 'When a turn last connected to it; null before.'),
@@ -86,10 +87,14 @@ const mcpServer = presented(
     auth: { type: 'BEARER', name: null },
     credentials: 'shared',
     allowed_tools: null,
-    tools: [{ name: 'late_orders', description: 'Lists the orders that are late.' }],
+    tools: [
+      { name: 'late_orders', description: 'Lists the orders that are late.' },
+      { name: 'refund', description: 'Pays an order back.' },
+    ],
     tools_left_out: 0,
     pin_tools: false,
     changed_tools: [],
+    required_approvals: [{ name: 'refund', approvers: ['finance'] }],
     server_name: 'order-server',
     last_probed_at: '2026-11-21T09:20:00.000001Z',
     last_connected_at: '2026-11-21T09:48:04.100001Z',

@@ -1,3 +1,4 @@
+import type { Tx } from '../../src/db/db.js';
 import type { McpServerRow } from '../../src/db/entities/mcp-servers.js';
 import { transaction } from '../../src/db/transaction.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
@@ -17,12 +18,14 @@ export const probeMcpServer = operation({
   success: { status: 200, description: 'The MCP server with its current tools.', schema: mcpServerSchema },
   errors: ['mcp_server_not_found', 'invalid_mcp_server_url', 'mcp_probe_failed'],
   resource: mcpServerOfPath,
-  handle: async ({ deps, resource }) => presentMcpServer(await probeServer(deps, resource)),
+  handle: async ({ deps, resource, record }) => presentMcpServer(await probeServer(deps, resource, record)),
 });
 
+/** @param record runs in the transaction that stores the tools */
 export async function probeServer(
   { config, db, mcpNetwork, oauth, probes }: ApiDeps,
   server: TurnServerRow,
+  record?: (tx: Tx) => Promise<void>,
 ): Promise<McpServerRow> {
   const url = await mcpNetwork.checkUrl(server.url);
   const probed = await probes.run(server.project_id, url, server.allowed_tools, () =>
@@ -32,6 +35,7 @@ export async function probeServer(
     const locked = await lockServer(tx, server.project_id, server.id);
     // If the credential changed meanwhile, that change ran a newer probe: keep its result.
     if (locked.credential_version === server.credential_version) await storeProbe(tx, locked, probed);
+    await record?.(tx);
     return getServer(tx, server.project_id, server.id);
   });
 }

@@ -5,11 +5,20 @@ import { newId } from '../../src/platform/ids.js';
 import { readAuth } from '../../src/mcp/auth.js';
 import { getServer } from '../../src/mcp/find-servers.js';
 import { refuseTaken } from '../../src/mcp/names-taken.js';
+import { checkRequiredApprovals, requireOffered } from '../../src/mcp/required-approvals.js';
 import { startOauth, storeStarted } from '../../src/mcp/oauth/authorize.js';
 import { credentialAuth } from '../../src/mcp/request-auth.js';
 import { insertServer, requireKnownTools } from '../../src/mcp/store.js';
+import { senderOf } from '../http/core/audit.js';
 import { operation } from '../http/core/operation.js';
-import { allowedToolsField, authField, credentialsField, nameField, pinToolsField } from './fields.js';
+import {
+  allowedToolsField,
+  authField,
+  credentialsField,
+  nameField,
+  pinToolsField,
+  requiredApprovalsField,
+} from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 
 const body = {
@@ -29,6 +38,7 @@ const body = {
       allowed_tools: { ...allowedToolsField, default: null },
       pin_tools: { ...pinToolsField, default: false },
       credentials: { ...credentialsField, default: 'shared' },
+      required_approvals: { ...requiredApprovalsField, default: [] },
     },
   ),
   examples: [{ name: 'orders', url: 'https://mcp.example.com/orders', auth: { type: 'BEARER', token: 'secret' } }],
@@ -50,7 +60,9 @@ export const registerMcpServer = operation<FromSchema<typeof body>>({
     'mcp_oauth_failed',
     'unknown_mcp_tool',
   ],
-  async handle({ deps, caller: { projectId }, body, record }) {
+  check: ({ body }) => checkRequiredApprovals(body.required_approvals),
+  async handle({ deps, caller, body, record }) {
+    const { projectId } = caller;
     const { config, db, mcpNetwork } = deps;
     const credential = readAuth(body.auth);
     const url = await mcpNetwork.checkUrl(body.url);
@@ -60,15 +72,17 @@ export const registerMcpServer = operation<FromSchema<typeof body>>({
       started === null
         ? await deps.probes.run(projectId, url, body.allowed_tools, () => credentialAuth(credential))
         : null;
-    requireKnownTools(body.allowed_tools, probed ?? { tools: [], leftOut: 0 });
+    const { tools, leftOut } = probed ?? { tools: [], leftOut: 0 };
+    requireKnownTools(body.allowed_tools, { tools, leftOut });
+    requireOffered(body.required_approvals, { tools, leftOut, allowed: body.allowed_tools });
 
     const id = newId('mcpServer');
-    const { name, allowed_tools, pin_tools, credentials } = body;
-    const fields = { name, url: body.url, allowed_tools, pin_tools, credentials };
+    const { name, url: given, allowed_tools, pin_tools, credentials, required_approvals } = body;
+    const fields = { name, url: given, allowed_tools, pin_tools, credentials, required_approvals };
     const server = { id, project_id: projectId, credential, ...fields };
     return transaction(db, async (tx) => {
       await insertServer(tx, config.encryptionKeys, server, probed);
-      const link = started === null ? undefined : await storeStarted(tx, deps, id, started);
+      const link = started === null ? undefined : await storeStarted(tx, deps, id, started, senderOf(caller));
       const row = await getServer(tx, projectId, id);
       await record(tx, presentMcpServer(row));
       return presentMcpServer(row, link);

@@ -5,6 +5,7 @@ import { readAuth, type Credential } from '../../src/mcp/auth.js';
 import { getServer, lockServer } from '../../src/mcp/find-servers.js';
 import { refuseTakenName } from '../../src/mcp/names-taken.js';
 import { startOauth, storeStarted, type StartedAuthorization } from '../../src/mcp/oauth/authorize.js';
+import { checkRequiredApprovals, requireOffered } from '../../src/mcp/required-approvals.js';
 import { openGrant } from '../../src/mcp/oauth/grants.js';
 import { tryRevoke } from '../../src/mcp/oauth/revoke.js';
 import { deleteOauth } from '../../src/mcp/oauth/store.js';
@@ -12,8 +13,16 @@ import type { ProbeResult } from '../../src/mcp/probes.js';
 import { credentialAuth, requestAuthOf, type RequestAuth } from '../../src/mcp/request-auth.js';
 import { requireKnownTools, unknownNames, updateServer } from '../../src/mcp/store.js';
 import type { ApiDeps } from '../deps.js';
+import { senderOf } from '../http/core/audit.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { allowedToolsField, authField, credentialsField, nameField, pinToolsField } from './fields.js';
+import {
+  allowedToolsField,
+  authField,
+  credentialsField,
+  nameField,
+  pinToolsField,
+  requiredApprovalsField,
+} from './fields.js';
 import { mcpServerSchema, presentMcpServer } from './present.js';
 import { mcpServerOfPath } from './resource.js';
 
@@ -27,6 +36,7 @@ const body = {
     allowed_tools: allowedToolsField,
     pin_tools: pinToolsField,
     credentials: credentialsField,
+    required_approvals: requiredApprovalsField,
   },
   additionalProperties: false,
   examples: [{ allowed_tools: ['late_orders'] }],
@@ -36,7 +46,8 @@ type Body = FromSchema<typeof body>;
 
 export const updateMcpServer = operation<Body, McpServerRow>({
   id: 'updateMcpServer',
-  summary: 'Change the name, credential, allowed tools, tool pinning or kind of credentials of an MCP server',
+  summary:
+    'Change the name, credential, allowed tools, tool pinning, kind of credentials or required approvals of an MCP server',
   description:
     'Changes the fields that the body has. A new `auth` is tried with a connection before it is stored. For another url, delete the server and register it again.',
   body,
@@ -50,23 +61,32 @@ export const updateMcpServer = operation<Body, McpServerRow>({
     'unknown_mcp_tool',
   ],
   resource: mcpServerOfPath,
-  async handle({ deps, resource, body }) {
-    if (Object.keys(body).length === 0) return presentMcpServer(resource);
+  check({ body: { required_approvals } }) {
+    if (required_approvals !== undefined) checkRequiredApprovals(required_approvals);
+  },
+  async handle({ deps, caller, resource, body, record }) {
+    if (Object.keys(body).length === 0) {
+      await transaction(deps.db, (tx) => record(tx));
+      return presentMcpServer(resource);
+    }
     const { credential, probed, started } = await tryChange(deps, resource, body);
 
     const { answer, replaced } = await transaction(deps.db, async (tx) => {
       const server = await lockServer(tx, resource.project_id, resource.id);
       const { name = server.name, allowed_tools = server.allowed_tools, pin_tools = server.pin_tools } = body;
-      const { credentials = server.credentials } = body;
+      const { credentials = server.credentials, required_approvals = server.required_approvals } = body;
       // If the credential changed meanwhile, that change ran a newer probe.
       const isNewest = credential !== undefined || server.credential_version === resource.credential_version;
       const listed = isNewest ? probed : null;
       const kept = { tools: server.tool_list, leftOut: server.tools_left_out };
       if (body.allowed_tools) requireKnownTools(body.allowed_tools, listed ?? kept);
-      const fields = { name, allowed_tools, pin_tools, credentials };
+      if (body.required_approvals)
+        requireOffered(body.required_approvals, { ...(listed ?? kept), allowed: allowed_tools });
+      const fields = { name, allowed_tools, pin_tools, credentials, required_approvals };
       await updateServer(tx, deps.config.encryptionKeys, server, { ...fields, credential, probed: listed });
       const replaced = credential === undefined ? null : await deleteOauth(tx, server.id);
-      const link = started === null ? undefined : await storeStarted(tx, deps, server.id, started);
+      const link = started === null ? undefined : await storeStarted(tx, deps, server.id, started, senderOf(caller));
+      await record(tx);
       return { answer: presentMcpServer(await getServer(tx, server.project_id, server.id), link), replaced };
     });
     if (credential !== undefined) deps.oauth.forget(resource.id);

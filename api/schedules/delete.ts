@@ -1,3 +1,4 @@
+import { transaction } from '../../src/db/transaction.js';
 import { deleteSchedule as removeSchedule } from '../../src/schedules/store.js';
 import { operation } from '../http/core/operation.js';
 import { scheduleNotFound, scheduleOfPath } from './resource.js';
@@ -9,8 +10,11 @@ export const deleteSchedule = operation({
   success: { status: 204, description: 'Deleted.' },
   errors: ['schedule_not_found'],
   resource: scheduleOfPath,
-  async handle({ deps, resource }) {
-    if (!(await removeSchedule(deps.db, resource.id))) scheduleNotFound();
+  async handle({ deps, resource, record }) {
+    await transaction(deps.db, async (tx) => {
+      if (!(await removeSchedule(tx, resource.id))) scheduleNotFound();
+      await record(tx);
+    });
     deps.schedules.sync(resource.id);
   },
 });

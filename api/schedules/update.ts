@@ -1,4 +1,5 @@
 import type { FromSchema } from 'json-schema-to-ts';
+import { transaction } from '../../src/db/transaction.js';
 import { resolveMessage } from '../../src/messages/message.js';
 import { nextRun, type Schedule } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
@@ -60,7 +61,7 @@ export const updateSchedule = operation<Body, Schedule>({
     const { deps, caller, body, resource, record } = call;
     if (Object.keys(body).length === 0) {
       const answer = presentSchedule(resource);
-      await record(deps.db, answer);
+      await transaction(deps.db, (tx) => record(tx, answer));
       return answer;
     }
     const { message } = body;

@@ -8,6 +8,7 @@ import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { text, timestamp } from '../../src/platform/schema-fields.js';
 import { findSessionServers } from '../../src/sessions/store.js';
 import type { SessionState } from '../../src/sessions/store.js';
+import { senderOf } from '../http/core/audit.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 
@@ -42,7 +43,7 @@ export const authorizeSession = operation<FromSchema<typeof body>, SessionState>
   success: { status: 200, description: 'The address to open.', schema: answer },
   errors: ['session_not_found', 'invalid_mcp_server_url', 'mcp_oauth_failed'],
   resource: sessionStateOfPath,
-  async handle({ deps, body: { mcp_server_id }, resource }) {
+  async handle({ deps, caller, body: { mcp_server_id }, resource, record }) {
     const { db, config } = deps;
     const { project_id: projectId } = resource;
     const { user, serverIds } = await findSessionServers(db, resource.id);
@@ -60,7 +61,8 @@ export const authorizeSession = operation<FromSchema<typeof body>, SessionState>
         found?.auth_type === 'OAUTH'
           ? { id: found.id, replaced: null }
           : await putCredential(tx, config.encryptionKeys, locked, user, oauth);
-      return { link: await storeStarted(tx, deps, id, started), replaced };
+      await record(tx);
+      return { link: await storeStarted(tx, deps, id, started, senderOf(caller)), replaced };
     });
     if (replaced !== null) await notifyDropped(db, [replaced]);
     return link;

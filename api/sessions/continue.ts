@@ -38,7 +38,8 @@ export const continueSessionTurn = operation({
   async handle({ deps, caller, resource: session, record, log }) {
     checkStorage(session.stored, deps.config.maxStoragePerProject);
     const { turn, response } = await transaction(deps.db, async (tx) => {
-      const turn = await continueTurn(tx, deps.models, caller.projectId, session.id, deps.workflows.namespace);
+      const { namespace } = deps.workflows;
+      const turn = await continueTurn(tx, deps.models, caller.projectId, session.id, { namespace, sentBy: caller });
       const response: unknown = JSON.parse(eventJson(turn.event));
       await record(tx, response);
       return { turn, response };

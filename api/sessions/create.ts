@@ -1,5 +1,11 @@
 import { requireStorage } from '../../src/files/storage-limit.js';
-import { checkNewSession, createSession as insertNewSession, newSessionBody, resolveNewSession, type NewSessionBody } from '../../src/agents/new-session.js';
+import {
+  checkNewSession,
+  createSession as insertNewSession,
+  newSessionBody,
+  resolveNewSession,
+  type NewSessionBody,
+} from '../../src/agents/new-session.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation } from '../http/core/operation.js';
 import { presentSession, sessionExample, sessionSchema } from './present.js';
@@ -11,7 +17,14 @@ const MAX_SESSION_VALUES = 100_000;
 const newSessionExample = {
   ...sessionExample,
   ...newSessionBody.examples[0],
-  ...{ agent: null, status: 'IDLE', preview: null, last_turn_id: null, turn_count: 0, updated_at: sessionExample.created_at },
+  ...{
+    agent: null,
+    status: 'IDLE',
+    preview: null,
+    last_turn_id: null,
+    turn_count: 0,
+    updated_at: sessionExample.created_at,
+  },
   ...{ fallback_model_ids: [], budget: null, cost: { amount: '0', currency: 'USD' } },
 };
 

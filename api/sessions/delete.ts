@@ -13,12 +13,13 @@ export const deleteSession = operation({
   success: { status: 204, description: 'Deleted.' },
   errors: ['session_not_found', 'session_running'],
   resource: sessionStateOfPath,
-  async handle({ deps, caller, resource }) {
+  async handle({ deps, caller, resource, record }) {
     const { hadWorkspace } = await transaction(deps.db, async (tx) => {
       const session = (await lockSession(tx, caller.projectId, resource.id)) ?? sessionNotFound();
       if (session.turn_state !== null && isOpen(session.turn_state)) {
         throw sessionRunning(parseActions(session.required_actions));
       }
+      await record(tx);
       return softDeleteSession(tx, session.id);
     });
     // After the commit: a notification in a transaction makes all others wait for its commit.

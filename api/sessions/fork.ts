@@ -1,5 +1,10 @@
 import type { FromSchema } from 'json-schema-to-ts';
-import { checkBudgetForReference, checkReference, referenceSchema, resolveReference } from '../../src/agents/reference.js';
+import {
+  checkBudgetForReference,
+  checkReference,
+  referenceSchema,
+  resolveReference,
+} from '../../src/agents/reference.js';
 import { validationError } from '../../src/platform/errors.js';
 import { described } from '../../src/platform/object-schema.js';
 import { MIB } from '../../src/platform/units.js';
@@ -7,7 +12,12 @@ import { checkBudgetForModel } from '../../src/sessions/budget.js';
 import { requireForkModel, requireModel } from '../../src/sessions/configuration.js';
 import { newMetadataSchema } from '../../src/agents/new-session.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
-import { forkSession as copySession, type ForkFields, MAX_FORKED_BYTES, MAX_FORKED_EVENTS } from '../../src/turns/fork.js';
+import {
+  forkSession as copySession,
+  type ForkFields,
+  MAX_FORKED_BYTES,
+  MAX_FORKED_EVENTS,
+} from '../../src/turns/fork.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
@@ -83,7 +93,8 @@ export const forkSession = operation<Body, Session>({
       throw validationError('/after_turn_id', 'cannot be combined with before_turn_id: send one of them');
     }
     if (agent === undefined) return;
-    if (model_id !== undefined) throw validationError('/model_id', 'cannot be combined with agent: put it into overrides');
+    if (model_id !== undefined)
+      throw validationError('/model_id', 'cannot be combined with agent: put it into overrides');
     checkReference(caller, agent);
   },
   async handle(call) {
@@ -100,7 +111,11 @@ export const forkSession = operation<Body, Session>({
 });
 
 /** What the new session has instead of the configuration or the reference of the session; nothing if the body names neither. */
-async function configurationOf({ deps, resource: session, body }: Call<Body, Session>): Promise<Omit<ForkFields, 'metadata'>> {
+async function configurationOf({
+  deps,
+  resource: session,
+  body,
+}: Call<Body, Session>): Promise<Omit<ForkFields, 'metadata'>> {
   const { models } = deps;
   const { model_id, agent: given } = body;
   if (given !== undefined) {

@@ -148,7 +148,10 @@ const session = presented(
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
     forked_from: orNull(forkedFrom, 'The session that this one is a fork of; null for the others.'),
     created_at: described(timestamp, 'When it was created.'),
-    updated_at: described(timestamp, 'When its metadata, budget or agent last changed, or its latest turn changed its state.'),
+    updated_at: described(
+      timestamp,
+      'When its metadata, budget or agent last changed, or its latest turn changed its state.',
+    ),
   },
   sessionExample,
 );

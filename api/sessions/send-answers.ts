@@ -31,6 +31,7 @@ export const sendAnswers = operation<Body, SessionState>({
   },
   errors: [
     'insufficient_scope',
+    'not_an_approver',
     'session_not_found',
     'tool_use_not_found',
     'tool_use_not_pending',
@@ -48,14 +49,21 @@ export const sendAnswers = operation<Body, SessionState>({
       );
     }
   },
-  async handle({ deps, caller: { token }, body, resource: session, record, log }) {
+  async handle({ deps, caller, body, resource: session, record, audit, log }) {
+    const { token, approverGroups, actor } = caller;
     const events = token === null ? body.events : body.events.map((event) => ({ ...event, ...actorOf(token) }));
     const answers = events.map(toAnswer);
     const {
       events: rows,
       turnId,
       stored,
-    } = await storeAnswers({ ...deps, log }, session.id, answers, (db, kept) => record(db, present(kept)));
+    } = await storeAnswers({ ...deps, log }, session.id, { answers, approverGroups }, async (tx, kept, fresh) => {
+      for (const answer of fresh) {
+        if (answer.type === 'user.tool_confirmation')
+          audit.enter(tx, { actor: answer.data.actor ?? actor, details: entryOf(answer) });
+      }
+      await record(tx, present(kept));
+    });
     for (const answer of stored) actionsAnswered.inc({ answer: nameOf(answer) });
     if (turnId !== null) {
       await notifyAnswers(deps.db, stored);
@@ -65,6 +73,14 @@ export const sendAnswers = operation<Body, SessionState>({
     return present(rows);
   },
 });
+
+/** What the log has of a decision. */
+function entryOf({
+  type,
+  data: { tool_use_id, result },
+}: Extract<UserAnswer, { type: 'user.tool_confirmation' }>): object {
+  return { type, tool_use_id, result };
+}
 
 function actorOf({ actor }: SessionToken): { actor?: string } {
   return actor === null ? {} : { actor };

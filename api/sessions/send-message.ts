@@ -64,9 +64,10 @@ export const sendMessage = operation<Body, SessionState & { stored: StoredBytes 
     // The budget decides whether another model needs a price.
     const ofBudget = body.model_id === undefined ? null : await sessionOfPath(call);
     const message = await resolveMessage(deps, caller.projectId, body, ofBudget, caller.token?.sessionId ?? null);
-    const accepted = await acceptMessage({ ...deps, log }, session, message, body.when_running, (tx, one) =>
-      call.record(tx, present(one)),
-    );
+    const accepted = await acceptMessage({ ...deps, log }, session, message, body.when_running, {
+      record: (tx, one) => call.record(tx, present(one)),
+      sentBy: caller,
+    });
     if (accepted.started !== null) launchTurn({ ...deps, log }, accepted.started);
     return present(accepted);
   },

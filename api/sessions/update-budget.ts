@@ -31,7 +31,7 @@ export async function updateBudget(
   deps: Deps,
   projectId: string,
   id: string,
-  update: (tx: Tx, locked: Session) => Promise<Session> | Session,
+  update: (tx: Tx, locked: Session) => Promise<Session>,
 ): Promise<Session> {
   const change = async (tx: Tx, turn: Turn | null): Promise<Updated | null> => {
     const locked = (await lockSession(tx, projectId, id)) ?? sessionNotFound();

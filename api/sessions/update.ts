@@ -19,7 +19,14 @@ import {
   mergeMetadata,
 } from '../../src/sessions/metadata.js';
 import { budgetSchema, checkBudgetForSession } from '../../src/sessions/budget.js';
-import { findSession, lockSession, updateFields, type Session, type SessionAgent, type SessionState } from '../../src/sessions/store.js';
+import {
+  findSession,
+  lockSession,
+  updateFields,
+  type Session,
+  type SessionAgent,
+  type SessionState,
+} from '../../src/sessions/store.js';
 import type { ApiDeps } from '../deps.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { presentSession, sessionSchema } from './present.js';
@@ -71,10 +78,11 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   check({ caller, body }) {
     if (body.agent !== undefined) checkReference(caller, body.agent);
   },
-  async handle({ deps, caller, resource, body, log }) {
+  async handle({ deps, caller, resource, body, record, log }) {
     const agent =
       body.agent === undefined ? undefined : await agentFor(deps, caller.projectId, resource.id, body.agent);
-    const update = (tx: Tx, locked: Session): Promise<Session> | Session => {
+    const update = async (tx: Tx, locked: Session): Promise<Session> => {
+      await record(tx);
       const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
       const { budget = locked.budget } = body;
       if (agent !== undefined) checkBudgetForReference(deps.models, budget, agent);

@@ -1,3 +1,4 @@
+import { transaction } from '../../src/db/transaction.js';
 import { removeArchive } from '../../src/skills/content.js';
 import { skillNotFound, softDeleteSkill } from '../../src/skills/store.js';
 import { operation } from '../http/core/operation.js';
@@ -11,8 +12,11 @@ export const deleteSkill = operation({
   success: { status: 204, description: 'Deleted.' },
   errors: ['skill_not_found'],
   resource: skillOfPath,
-  async handle({ deps, resource, log }) {
-    if (!(await softDeleteSkill(deps.db, resource.id))) throw skillNotFound([resource.id]);
+  async handle({ deps, resource, record, log }) {
+    await transaction(deps.db, async (tx) => {
+      if (!(await softDeleteSkill(tx, resource.id))) throw skillNotFound([resource.id]);
+      await record(tx);
+    });
     await removeArchive({ storage: deps.storage, log }, resource.storage_key);
   },
 });

@@ -20,6 +20,11 @@ export const listTurns = operation({
     const { limit, after } = pageRequest(query, list, 1);
     const [before = AFTER_ALL] = numbersOf(after ?? []);
     const turns = await readTurns(deps.db, session.id, before, limit);
-    return pageOf(list, turns, ({ number }) => [String(number)], (turn) => presentTurn(caller, turn));
+    return pageOf(
+      list,
+      turns,
+      ({ number }) => [String(number)],
+      (turn) => presentTurn(caller, turn),
+    );
   },
 });

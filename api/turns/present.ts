@@ -26,6 +26,18 @@ const turnAgent = {
   }),
 } as const;
 
+const sentBy = {
+  $id: 'TurnSender',
+  description: 'Whose request began a turn.',
+  ...objectSchema({
+    key_id: idField('apiKey', 'The key, or the key that made the session token.'),
+    actor: {
+      type: ['string', 'null'],
+      description: 'The person for whom the back end acted: of `X-Actor` or of the token; null without.',
+    },
+  }),
+} as const;
+
 const turn = presented(
   'Turn',
   'A run of the agent: it begins with a message, or continues another turn.',
@@ -51,6 +63,10 @@ const turn = presented(
     timing: orNull(spent.timing, 'As in the terminal event; null until then.'),
     message: { type: ['string', 'null'], description: 'The content of its last `agent.message`; null without one.' },
     continues_turn_id: idOrNull('turn', 'Id of the turn that it continues; null if it continues none.'),
+    sent_by: orNull(
+      sentBy,
+      'Whose request began it; null for a turn of a schedule, a copied one, and in responses to a session token.',
+    ),
   },
   {
     id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
@@ -82,6 +98,7 @@ const turn = presented(
     },
     message: 'Two orders are late: 4711 and 4712.',
     continues_turn_id: null,
+    sent_by: { key_id: 'key_01kag8q2w3e4r5t6y7u8i9o0p1', actor: 'jane@example.com' },
   },
 );
 /** `output` is there in turns with `output_schema` only. */
@@ -90,10 +107,12 @@ export const turnSchema = {
   properties: { ...(turn.schema.properties as object), output },
 };
 
-/** A page does not see how its session is configured. */
+/** A page does not see how its session is configured, nor who sends messages. */
 export function presentTurn({ token }: Pick<Caller, 'token'>, row: FoundTurn): Record<string, unknown> {
+  const { sent_by_key: key_id, sent_by_actor: actor } = row;
   const agent = token === null ? agentOf(row) : null;
-  const presented = turn.present({ ...row, agent, status: row.waits ? 'waiting' : row.state });
+  const sent_by = token !== null || key_id === null ? null : { key_id, actor };
+  const presented = turn.present({ ...row, agent, sent_by, status: row.waits ? 'waiting' : row.state });
   // The text keeps the digits of its numbers.
   return row.must_give_output ? { ...presented, output: new JsonText(row.output ?? 'null') } : presented;
 }

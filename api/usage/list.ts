@@ -52,7 +52,8 @@ const query = {
     to: { type: 'string', format: 'date-time', description: 'Exclusive; now when absent.' },
     group_by: {
       type: 'string',
-      description: '`day` (of UTC, the default), `model`, `session`, `agent`, `agent_version` (`ID@N`) or `metadata.KEY`.',
+      description:
+        '`day` (of UTC, the default), `model`, `session`, `agent`, `agent_version` (`ID@N`) or `metadata.KEY`.',
     },
   },
 } as const satisfies JsonSchema;

@@ -1,3 +1,4 @@
+import { transaction } from '../../src/db/transaction.js';
 import { deleteWebhook as removeWebhook } from '../../src/webhooks/store.js';
 import { operation } from '../http/core/operation.js';
 import { webhookNotFound, webhookOfPath } from './resource.js';
@@ -9,7 +10,10 @@ export const deleteWebhook = operation({
   success: { status: 204, description: 'Deleted.' },
   errors: ['webhook_not_found'],
   resource: webhookOfPath,
-  async handle({ deps, resource }) {
-    if (!(await removeWebhook(deps.db, resource.id))) webhookNotFound();
+  async handle({ deps, resource, record }) {
+    await transaction(deps.db, async (tx) => {
+      if (!(await removeWebhook(tx, resource.id))) webhookNotFound();
+      await record(tx);
+    });
   },
 });

@@ -39,6 +39,11 @@ export interface Retry {
 export interface RequestOptions {
   /** Aborts the request, its retries and its waits. */
   signal?: AbortSignal;
+  /**
+   * The person for whom your back end sends the request with its key, for the audit log and `sent_by` of turns: 1 to 128 printable
+   * ASCII characters. A session token has its own.
+   */
+  actingFor?: string;
 }
 
 export interface CreateOptions extends RequestOptions {
@@ -193,7 +198,7 @@ export class Transport {
 
   async #send(method: string, path: string, outgoing: Outgoing, apiKey: string): Promise<Response> {
     const { baseUrl, fetch } = this.#options;
-    const { json, query, idempotencyKey, headers, signal, timeoutMs = this.#options.timeoutMs } = outgoing;
+    const { json, query, idempotencyKey, actingFor, headers, signal, timeoutMs = this.#options.timeoutMs } = outgoing;
     const body = outgoing.body?.();
     const signals = [...(signal ? [signal] : []), ...(timeoutMs > 0 ? [AbortSignal.timeout(timeoutMs)] : [])];
     try {
@@ -204,6 +209,7 @@ export class Transport {
           ...(json !== undefined && { 'Content-Type': 'application/json' }),
           ...(body && { 'Content-Type': body.contentType }),
           ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+          ...(actingFor !== undefined && { 'X-Actor': actingFor }),
           ...headers,
         },
         ...(json !== undefined && { body: JSON.stringify(json) }),

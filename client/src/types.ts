@@ -41,6 +41,12 @@ export type WebhookDelivery = Schemas['WebhookDelivery'];
 export type RetriedDeliveries = Schemas['RetriedDeliveries'];
 export type Schedule = Schemas['Schedule'];
 export type ScheduleRun = Schemas['ScheduleRun'];
+/** A key of the project, without its secret. */
+export type ApiKey = Schemas['ApiKey'];
+/** The response of creation. Only this shows the secret. */
+export type ApiKeyWithSecret = Schemas['ApiKeyWithSecret'];
+/** Who changed what, or was refused to. */
+export type AuditEntry = Schemas['AuditEntry'];
 /** The body of a webhook request. */
 export type WebhookPayload = Schemas['WebhookPayload'];
 
@@ -104,6 +110,8 @@ export type NewWebhook = Schemas['NewWebhook'];
 export type NewSchedule = Schemas['NewSchedule'];
 export type ScheduleChange = Schemas['ScheduleChange'];
 export type WebhookChange = Schemas['WebhookChange'];
+export type NewApiKey = Schemas['NewApiKey'];
+export type ApiKeyChange = Schemas['ApiKeyChange'];
 
 /** A page of a list; `next_cursor` is null on the last one. */
 export interface Page<Item> {
@@ -129,6 +137,8 @@ export type UsageGroup = Schemas['UsageGroup'];
 export type UsageQuery = PageQuery & Schemas['UsageFilter'];
 export type CredentialQuery = PageQuery & Schemas['CredentialFilter'];
 export type FileQuery = PageQuery & Schemas['FileFilter'];
+/** Filters of the audit log; all of them must match. */
+export type AuditEntryQuery = PageQuery & Schemas['AuditEntryFilter'];
 export type WebhookDeliveryQuery = PageQuery & Schemas['WebhookDeliveryFilter'];
 /** A file, folder or link of a session's workspace. */
 export type WorkspaceFile = Schemas['WorkspaceFile'];

@@ -6,7 +6,8 @@ import {
   schedulesOfKey,
   type ListedKey,
 } from '../../src/projects/api-keys.js';
-import { isScope, SCOPES, type Scope } from '../../src/projects/permissions.js';
+import { EVERY_GROUP, isGroupName, MAX_GROUPS_OF_KEY } from '../../src/projects/approver-groups.js';
+import { ALL_SCOPES, isScope, type Scope } from '../../src/projects/permissions.js';
 import { parseOptions, UsageError, type DatabaseCommand } from '../command.js';
 import { daysOf, maxRunningTurnsOf, nameOf, projectOf } from './options.js';
 
@@ -17,6 +18,7 @@ export function create(args: string[]): DatabaseCommand {
       project: { type: 'string' },
       name: { type: 'string' },
       scopes: { type: 'string' },
+      'approver-groups': { type: 'string' },
       'expires-in-days': { type: 'string' },
       'max-running-turns': { type: 'string' },
     },
@@ -25,6 +27,7 @@ export function create(args: string[]): DatabaseCommand {
     project: projectOf(values.project),
     name: nameOf('--name', values.name),
     scopes: scopesOf(values.scopes ?? 'all'),
+    approverGroups: groupsOf(values['approver-groups']),
     expiresInDays: daysOf(values['expires-in-days']),
     maxRunningTurns: maxRunningTurnsOf(values['max-running-turns']),
   };
@@ -33,7 +36,9 @@ export function create(args: string[]): DatabaseCommand {
     // The key stands alone on stdout.
     process.stderr.write(`key ${id} of ${isNewProject ? 'the new' : 'the'} project ${wanted.project}\n`);
     if (values.scopes === undefined) {
-      process.stderr.write('It has every permission: with --scopes a,b it has only those that its user needs.\n');
+      process.stderr.write(
+        'It has every permission but keys:write: with --scopes a,b it has only those that its user needs.\n',
+      );
     }
     process.stdout.write(`${key}\n`);
     return 0;
@@ -50,10 +55,12 @@ export function list(args: string[]): DatabaseCommand {
 }
 
 export function revoke(args: string[]): DatabaseCommand {
-  const id = idOf(parseOptions({ args, options: {}, allowPositionals: true }).positionals, 'to revoke');
+  const options = { descendants: { type: 'boolean', default: false } } as const;
+  const { positionals, values } = parseOptions({ args, options, allowPositionals: true });
+  const id = idOf(positionals, 'to revoke');
   return async (db) => {
-    if (!(await revokeKey(db, id))) return noKey(id);
-    process.stdout.write(`revoked ${id}\n`);
+    if (!(await revokeKey(db, id, values.descendants))) return noKey(id);
+    process.stdout.write(`revoked ${id}${values.descendants ? ' with the keys that it made, and theirs' : ''}\n`);
     return 0;
   };
 }
@@ -91,16 +98,32 @@ function noKey(id: string): number {
 }
 
 function scopesOf(names: string): readonly Scope[] {
-  if (names === 'all') return SCOPES;
-  const wanted = [...new Set(names.split(',').map((name) => name.trim()))];
+  const named = names.split(',').map((name) => name.trim());
+  const wanted = [...new Set(named.flatMap((name): readonly string[] => (name === 'all' ? ALL_SCOPES : [name])))];
   const unknown = wanted.filter((name) => !isScope(name));
   if (unknown.length > 0) throw new UsageError(`There is no permission ${unknown.join(', ') || '""'}.`);
   return wanted.filter(isScope);
 }
 
-/** docs/decisions.md "Running it" and "Results" say which fields. */
-function jsonOf({ id, project, name, scopes, created_at, expires_at, last_used_at, revoked_at }: ListedKey): object {
-  return { id, project, name, scopes, created_at, expires_at, last_used_at, revoked_at };
+function groupsOf(names: string | undefined): readonly string[] {
+  if (names === undefined) return [];
+  const wanted = [...new Set(names.split(',').map((name) => name.trim()))];
+  const wrong = wanted.filter((name) => name !== EVERY_GROUP && !isGroupName(name));
+  if (wrong.length > 0) {
+    throw new UsageError(
+      `--approver-groups: ${wrong.join(', ') || '""'} is no name of a group (1 to 64 lowercase letters, digits, single hyphens; or *).`,
+    );
+  }
+  if (wanted.length > MAX_GROUPS_OF_KEY)
+    throw new UsageError(`A key has at most ${MAX_GROUPS_OF_KEY} approver groups.`);
+  return wanted;
+}
+
+/** docs/decisions.md "Running it", "Results" and "Keys, approvers, audit log" say which fields. */
+function jsonOf(key: ListedKey): object {
+  const { id, project, name, scopes, approver_groups, created_by, created_at, expires_at, last_used_at, revoked_at } =
+    key;
+  return { id, project, name, scopes, approver_groups, created_by, created_at, expires_at, last_used_at, revoked_at };
 }
 
 function lineOf(key: ListedKey): string {
@@ -109,5 +132,6 @@ function lineOf(key: ListedKey): string {
   const state = revoked_at === null ? `${live ? 'live' : ''}${end}` : `revoked ${revoked_at}`;
   const used = last_used_at === null ? 'never used' : `last used ${last_used_at}`;
   const others = schedules === 0 ? [] : [`${schedules} ${schedules === 1 ? 'schedule' : 'schedules'}`];
-  return `${[id, project, name ?? '-', scopes.join(','), created_at, used, ...others, state].join('  ')}\n`;
+  const groups = key.approver_groups.length === 0 ? [] : [`approves for ${key.approver_groups.join(',')}`];
+  return `${[id, project, name ?? '-', scopes.join(','), ...groups, created_at, used, ...others, state].join('  ')}\n`;
 }

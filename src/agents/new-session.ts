@@ -16,7 +16,13 @@ import {
 } from '../sessions/configuration.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from '../sessions/metadata.js';
 import { insertSession, insertSessionOfAgent, type OwnConfiguration, type Session } from '../sessions/store.js';
-import { checkBudgetForReference, checkReference, referenceSchema, resolveReference, type ResolvedReference } from './reference.js';
+import {
+  checkBudgetForReference,
+  checkReference,
+  referenceSchema,
+  resolveReference,
+  type ResolvedReference,
+} from './reference.js';
 
 export const newMetadataSchema = {
   type: 'object',

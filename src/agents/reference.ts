@@ -36,7 +36,13 @@ const reference = {
         $id: 'AgentVersionChoice',
         description: VERSION,
         anyOf: [
-          { $id: 'AgentVersionNumber', description: 'Number of a version.', type: 'integer', format: 'int32', minimum: 1 },
+          {
+            $id: 'AgentVersionNumber',
+            description: 'Number of a version.',
+            type: 'integer',
+            format: 'int32',
+            minimum: 1,
+          },
           { $id: 'LiveVersion', description: 'The one that is live when a turn begins.', const: 'live' },
         ],
       },
@@ -61,7 +67,10 @@ export const referenceSchema = shownAs(
   {
     $id: 'AgentChoice',
     description: 'The agent whose configuration the session has: its id, or a reference to a version.',
-    anyOf: [{ $id: 'AgentId', description: 'Id of an agent: the version that is live now.', type: 'string' }, reference],
+    anyOf: [
+      { $id: 'AgentId', description: 'Id of an agent: the version that is live now.', type: 'string' },
+      reference,
+    ],
   },
 );
 

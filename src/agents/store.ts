@@ -1,10 +1,10 @@
 import { emptyAnswers } from '../db/answers-of-resources.js';
-import type { Database, Db, Tx } from '../db/db.js';
+import type { Db, Tx } from '../db/db.js';
 import type { SkillEntry } from '../db/entities/sessions.js';
 import { readPage } from '../db/read-page.js';
 import { requireRoomFor } from '../db/resources.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import { transaction, violatedUniqueConstraint, write } from '../db/transaction.js';
+import { violatedUniqueConstraint, write } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -131,7 +131,10 @@ export async function insertAgent(tx: Tx, projectId: string, name: string, first
     );
   } catch (error) {
     if (violatedUniqueConstraint(error) !== 'agents_name') throw error;
-    throw new ServiceError('agent_name_taken', `The project has an agent named ${name}. Choose another name, or delete it.`);
+    throw new ServiceError(
+      'agent_name_taken',
+      `The project has an agent named ${name}. Choose another name, or delete it.`,
+    );
   }
   insertVersion(tx, projectId, id, 1, first);
   return (await findAgent(tx, projectId, id))!;
@@ -154,7 +157,8 @@ function insertVersion(
   { description, configuration, skills }: NewVersion,
 ): void {
   const id = configurationIdOf(agentId, version);
-  const { model_id, thinking_enabled, instruction, mcp_servers, tools, model_tools, fallback_model_ids } = configuration;
+  const { model_id, thinking_enabled, instruction, mcp_servers, tools, model_tools, fallback_model_ids } =
+    configuration;
   write(tx, INSERT_CONFIGURATION, [
     ...[id, model_id, thinking_enabled, instruction, mcp_servers, JSON.stringify(tools), JSON.stringify(model_tools)],
     ...[fallback_model_ids, JSON.stringify(skills)],
@@ -187,16 +191,14 @@ export async function changeAgent(
 }
 
 /** Deletes the agent softly, which frees its name: sessions go on with its versions. Returns false if another request deleted it first. */
-export function deleteAgent(db: Database, id: string): Promise<boolean> {
-  return transaction(db, async (tx) => {
-    const [, count] = await tx.query<[unknown[], number]>(
-      'UPDATE agents SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL',
-      [id],
-    );
-    if (count !== 1) return false;
-    await emptyAnswers(tx, [id]);
-    return true;
-  });
+export async function deleteAgent(tx: Tx, id: string): Promise<boolean> {
+  const [, count] = await tx.query<[unknown[], number]>(
+    'UPDATE agents SET deleted_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL',
+    [id],
+  );
+  if (count !== 1) return false;
+  await emptyAnswers(tx, [id]);
+  return true;
 }
 
 export function agentNotFound(): never {

@@ -20,9 +20,9 @@ export const ROWS_OF_TURN: readonly RowsOfTurn[] = [
   {
     table: 'turn_servers',
     copied: {
-      columns: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user',
+      columns: 'server_id, index, name, toolset_hash, offered_tools, connected, as_user, required_approvals',
       place: 'r.index',
-      bytes: 'coalesce(pg_column_size(r.offered_tools), 0)',
+      bytes: 'coalesce(pg_column_size(r.offered_tools), 0) + coalesce(pg_column_size(r.required_approvals), 0)',
     },
   },
   {

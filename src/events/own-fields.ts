@@ -113,7 +113,8 @@ export const ownFields = {
         $id: 'EvaluatedPermission',
         type: 'string',
         enum: ['allow', 'ask'],
-        description: '`ask`: a person must allow the call. Only in sessions that have `tools`.',
+        description:
+          '`ask`: a person must allow the call. Only in sessions that have `tools`, and for calls that the MCP server’s `required_approvals` ask for.',
       },
     },
   ),

@@ -6,17 +6,25 @@ import { money } from './fields.js';
 const expires_at = described(timestamp, 'When the wait ends without an answer.');
 const toolUseId = described(text, 'Id of the call. Send it in the answer.');
 
-function callAction<const Type extends string>(id: string, type: Type, description: string) {
+function callAction<const Type extends string, const More extends object = Record<never, never>>(
+  id: string,
+  type: Type,
+  description: string,
+  more?: More,
+) {
   return {
     $id: id,
     description,
-    ...objectSchema({
-      type: { const: type },
-      tool_use_id: toolUseId,
-      name: described(text, 'The name of the tool, as the model sees it.'),
-      input: described(anyObject, 'The input of the call, as the model wrote it.'),
-      expires_at,
-    }),
+    ...objectSchema(
+      {
+        type: { const: type },
+        tool_use_id: toolUseId,
+        name: described(text, 'The name of the tool, as the model sees it.'),
+        input: described(anyObject, 'The input of the call, as the model wrote it.'),
+        expires_at,
+      },
+      more,
+    ),
   } as const;
 }
 
@@ -75,6 +83,13 @@ export const requiredAction = {
       'ToolConfirmationAction',
       'tool_confirmation',
       'A call that a person must allow or deny. Answer with `user.tool_confirmation`.',
+      {
+        approvers: {
+          type: 'array',
+          items: text,
+          description: 'The approver groups of which one decides; absent if every key that may approve does.',
+        },
+      },
     ),
     callAction(
       'CustomToolResultAction',

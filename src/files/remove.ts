@@ -1,4 +1,4 @@
-import { type Database, type Db, IsNull, Not } from '../db/db.js';
+import { type Database, type Db, IsNull, Not, type Tx } from '../db/db.js';
 import { FileEntity } from '../db/entities/files.js';
 import { softDelete } from '../db/resources.js';
 import { transaction } from '../db/transaction.js';
@@ -9,6 +9,7 @@ import { fileNotFound, type FileRow } from './store.js';
 /**
  * Deletes a file: first it disappears for clients, then its object is removed, then its row. If a later step fails,
  * maintenance finishes it.
+ * @param record runs in the transaction that deletes it for clients
  * @throws ServiceError `file_not_found`
  */
 export async function removeFile(
@@ -16,8 +17,12 @@ export async function removeFile(
   storage: Storage,
   file: Pick<FileRow, 'id' | 'storage_key'>,
   log: Logger,
+  record: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  if (!(await transaction(db, (tx) => softDelete(tx, FileEntity, file.id)))) throw fileNotFound([file.id]);
+  await transaction(db, async (tx) => {
+    if (!(await softDelete(tx, FileEntity, file.id))) throw fileNotFound([file.id]);
+    await record(tx);
+  });
   await finishRemoval(db, storage, file).catch((err: unknown) => {
     log.warn({ err, file: file.id }, 'the object of a deleted file remains until the next maintenance');
   });

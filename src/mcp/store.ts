@@ -16,7 +16,7 @@ const now = (): string => 'clock_timestamp()';
 
 type NewServer = Pick<
   McpServerRow,
-  'id' | 'project_id' | 'name' | 'url' | 'allowed_tools' | 'pin_tools' | 'credentials'
+  'id' | 'project_id' | 'name' | 'url' | 'allowed_tools' | 'pin_tools' | 'credentials' | 'required_approvals'
 > & {
   credential: Credential;
 };
@@ -49,7 +49,10 @@ export async function insertServer(
   await updateRow(tx, server.id, await pinColumns(tx, { ...server, accepted_hash: null }, probed.tools));
 }
 
-type ServerChange = Pick<McpServerRow, 'name' | 'allowed_tools' | 'pin_tools' | 'credentials'> & {
+type ServerChange = Pick<
+  McpServerRow,
+  'name' | 'allowed_tools' | 'pin_tools' | 'credentials' | 'required_approvals'
+> & {
   credential: Credential | undefined;
   /** What the change has listed; null if it lists nothing, or cannot yet. */
   probed: ProbeResult | null;

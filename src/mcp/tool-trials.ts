@@ -27,6 +27,8 @@ const MAX_SHOWN = 1024 * 1024;
 
 interface Trial {
   projectId: string;
+  /** Runs before anything is sent. What it throws ends the trial. */
+  begin: () => Promise<void>;
   server: { name: string; url: string };
   toolName: string;
   input: JsonObject;
@@ -68,11 +70,15 @@ export class ToolTrials {
   /**
    * Calls a tool once, in an MCP session of its own which cannot be asked questions. It is never sent again. A failure is a result
    * that says what happened, as the agent would read it.
-   * @throws ServiceError `too_many_requests`; UserRefusedError
+   * @throws ServiceError `too_many_requests`; UserRefusedError; what `begin` throws
    */
   async run(trial: Trial): Promise<TrialResult> {
     if (!this.#limits.tryTake(trial.projectId)) throw tooManyTrials();
     const { projectId, signal: left } = trial;
+    await trial.begin().catch((error: unknown) => {
+      this.#limits.free(projectId);
+      throw error;
+    });
     const state: TrialState = { sent: false, auth: null };
     const cleaner = new Cleaner(() => state.auth?.secrets() ?? []);
     try {

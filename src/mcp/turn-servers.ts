@@ -34,11 +34,11 @@ export async function insertTurnServers(tx: Tx, turnId: string, records: readonl
   );
   if (locked.length < records.length) throw new Error('the tools of an MCP server changed while the turn connected');
   await tx.query(
-    `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, offered_tools, connected, as_user)
+    `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, offered_tools, connected, as_user, required_approvals)
      SELECT $1, id, n, name, hash,
-       CASE WHEN offered IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(offered)) END, connected, as_user
-     FROM unnest($2::text[], $3::text[], $4::text[], $5::json[], $6::boolean[], $7::boolean[])
-       WITH ORDINALITY AS server (id, name, hash, offered, connected, as_user, n)`,
+       CASE WHEN offered IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(offered)) END, connected, as_user, required
+     FROM unnest($2::text[], $3::text[], $4::text[], $5::json[], $6::boolean[], $7::boolean[], $8::json[])
+       WITH ORDINALITY AS server (id, name, hash, offered, connected, as_user, required, n)`,
     [
       turnId,
       ids,
@@ -47,6 +47,9 @@ export async function insertTurnServers(tx: Tx, turnId: string, records: readonl
       records.map(({ offeredTools }) => (offeredTools === null ? null : JSON.stringify(offeredTools))),
       records.map(({ connected }) => connected),
       records.map(({ server }) => server.credentials === 'user'),
+      records.map(({ server: { required_approvals: required } }) =>
+        required.length > 0 ? JSON.stringify(required) : null,
+      ),
     ],
   );
   for (const { server_id } of added) await deleteUnusedToolsets(tx, server_id);

@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../db/db.js';
+import type { Tx } from '../db/db.js';
 import { isOpen } from '../db/turn-states.js';
 import { transaction } from '../db/transaction.js';
 import { ServiceError, validationError } from '../platform/errors.js';
@@ -15,6 +15,7 @@ import {
   openTurn,
   type QueuedTurn,
   requireNoOpenTurn,
+  type SentBy,
   sessionGone,
   startNext,
 } from '../turns/begin.js';
@@ -29,7 +30,18 @@ export type Accepted = { waits: WaitingMessage; started: QueuedTurn | null } | {
 
 type AcceptDeps = TurnDeps & { workflows: { namespace: string } };
 
-type RecordAnswer = (db: Db, accepted: Accepted) => Promise<void>;
+type RecordAnswer = (tx: Tx, accepted: Accepted) => Promise<void>;
+
+/** The request of a message. */
+interface Sending {
+  record: RecordAnswer;
+  sentBy: SentBy;
+}
+
+interface TurnPlace {
+  namespace: string;
+  sentBy: SentBy | null;
+}
 
 /** What `preview` of a session shows: the first 120 characters of its first message (decisions.md "Messages while a turn runs"). */
 const PREVIEW_LENGTH = 120;
@@ -45,14 +57,14 @@ export async function acceptMessage(
   session: SessionState,
   message: Message,
   mode: WhenRunning,
-  record: RecordAnswer,
+  { record, sentBy }: Sending,
 ): Promise<Accepted> {
   for (let now = session; ; now = (await findSessionState(deps.db, now.project_id, now.id)) ?? sessionGone(now.id)) {
     const isRunning = now.turn_state !== null && isOpen(now.turn_state);
     const accepted =
       isRunning && mode !== 'reject'
-        ? await addToTurn(deps, now.id, now.last_turn_id!, message, mode, record)
-        : await begin(deps, now, message, mode, record);
+        ? await addToTurn(deps, now.id, now.last_turn_id!, message, mode, { record, sentBy })
+        : await begin(deps, now, message, mode, { record, sentBy });
     if (accepted !== null) return accepted;
   }
 }
@@ -64,13 +76,13 @@ async function addToTurn(
   turnId: string,
   message: Message,
   mode: 'queue' | 'steer',
-  record: RecordAnswer,
+  { record, sentBy }: Sending,
 ): Promise<Accepted | null> {
   if (mode === 'steer') checkSteering(message);
   try {
     return await changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
       const steers = mode === 'steer' ? turn.number : 0;
-      const accepted = { waits: await enqueue(tx, sessionId, message, { steers }), started: null };
+      const accepted = { waits: await enqueue(tx, sessionId, message, { steers, sentBy }), started: null };
       turn.expectMessages();
       await record(tx, accepted);
       return accepted;
@@ -99,11 +111,11 @@ async function begin(
   session: SessionState,
   message: Message,
   mode: WhenRunning,
-  record: RecordAnswer,
+  { record, sentBy }: Sending,
 ): Promise<Accepted | null> {
   try {
     return await transaction(deps.db, async (tx) => {
-      const accepted = await beginTurn(tx, session, message, mode, deps.workflows.namespace);
+      const accepted = await beginTurn(tx, session, message, mode, { namespace: deps.workflows.namespace, sentBy });
       await record(tx, accepted);
       return accepted;
     });
@@ -115,7 +127,7 @@ async function begin(
 
 /**
  * Begins a turn in a transaction, whose commit throws too_many_running_turns. Messages that are held go before one that queues.
- * @param namespace the Temporal namespace that runs the turn
+ * @param place `namespace`: the Temporal namespace that runs the turn; `sentBy`: whose request began it, null for a schedule
  * @throws ServiceError session_not_found, session_running, queue_full
  */
 export async function beginTurn(
@@ -123,14 +135,14 @@ export async function beginTurn(
   { id, project_id }: Pick<SessionState, 'id' | 'project_id'>,
   message: Message,
   mode: WhenRunning,
-  namespace: string,
+  { namespace, sentBy }: TurnPlace,
 ): Promise<Accepted> {
   const locked = await lockForTurn(tx, project_id, id);
   if (mode !== 'queue' || !locked.has_waiting || hasOpenTurn(locked)) {
-    return { waits: null, started: await openWithMessage(tx, locked, message, namespace) };
+    return { waits: null, started: await openWithMessage(tx, locked, message, { namespace, sentBy }) };
   }
   // The first one leaves the queue.
-  const waits = await enqueue(tx, id, message, { room: MAX_WAITING_MESSAGES + 1 });
+  const waits = await enqueue(tx, id, message, { room: MAX_WAITING_MESSAGES + 1, sentBy });
   const started = await startNext(tx, locked, namespace);
   admitTurn(tx, locked);
   return started?.event.id === waits.id ? { waits: null, started } : { waits, started };
@@ -140,11 +152,11 @@ async function openWithMessage(
   tx: Tx,
   session: LockedSession,
   message: Message,
-  namespace: string,
+  { namespace, sentBy }: TurnPlace,
 ): Promise<QueuedTurn> {
   await requireNoOpenTurn(tx, session);
   const { content, model_id = null, thinking_enabled = null } = message;
-  const turn = { id: newId('turn'), trace: traceparent(), model_id, thinking_enabled };
+  const turn = { id: newId('turn'), trace: traceparent(), model_id, thinking_enabled, sent_by: sentBy };
   const preview = [...content.slice(0, 2 * PREVIEW_LENGTH)].slice(0, PREVIEW_LENGTH).join('');
   const opened = openTurn(tx, session, turn, { type: 'user.message', data: message }, { namespace, preview });
   admitTurn(tx, session);

@@ -5,6 +5,7 @@ import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { traceparent } from '../platform/tracing.js';
 import { OPEN } from '../db/turn-states.js';
+import type { SentBy } from '../turns/begin.js';
 import type { Message } from './message.js';
 
 export const MAX_WAITING_MESSAGES = 20;
@@ -40,23 +41,31 @@ const WAITING_COLUMNS = rawSql(`w.id, CASE WHEN w.steers = t.number THEN t.id EL
 const OPEN_TURN = rawSql(`LEFT JOIN turns t ON t.session_id = w.session_id AND t.number = (
     SELECT turn_count FROM sessions WHERE sessions.id = w.session_id) AND t.${OPEN}`);
 
+interface EnqueueOptions {
+  steers?: number;
+  room?: number;
+  sentBy?: SentBy | null;
+}
+
 /**
  * Stores a message that waits. The transaction holds the lock of the open turn's row, or without one that of the session.
  * @param steers number of the open turn that it is to steer
+ * @param sentBy whose request it came with; null for a schedule
  * @throws ServiceError queue_full
  */
 export async function enqueue(
   tx: Tx,
   sessionId: string,
   message: Message,
-  { steers = 0, room = MAX_WAITING_MESSAGES }: { steers?: number; room?: number } = {},
+  { steers = 0, room = MAX_WAITING_MESSAGES, sentBy = null }: EnqueueOptions = {},
 ): Promise<WaitingMessage> {
   const [row] = await runSql<WaitingMessage>(
     tx,
     sql`WITH added AS (
-          INSERT INTO waiting_messages (id, session_id, turn_id, steers, data, trace, created_at)
+          INSERT INTO waiting_messages
+            (id, session_id, turn_id, steers, data, trace, created_at, sent_by_key, sent_by_actor)
           SELECT ${newId('event')}, ${sessionId}, ${newId('turn')}, ${steers}::integer, ${JSON.stringify(message)}::json,
-            ${traceparent()}, clock_timestamp()
+            ${traceparent()}, clock_timestamp(), ${sentBy?.keyId ?? null}, ${sentBy?.actor ?? null}
           WHERE (SELECT count(*) FROM waiting_messages WHERE session_id = ${sessionId}) < ${room}::integer
           RETURNING *)
         SELECT ${WAITING_COLUMNS} FROM added w ${OPEN_TURN}`,

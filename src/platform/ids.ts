@@ -21,6 +21,7 @@ const ID_PREFIXES = {
   wait: 'wait_',
   credential: 'cred_',
   agent: 'agent_',
+  auditEntry: 'aud_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

@@ -52,6 +52,12 @@ export const workflowCalls = counter(
   { labels: ['outcome'] },
 );
 
+export const auditEntries = counter(
+  'audit_entries_total',
+  'Entries that this process wrote to the audit log, by outcome: ok, or refused (403)',
+  { labels: ['outcome'] },
+);
+
 export const turnsEnded = counter(
   'turns_ended_total',
   'Turns that this process ended, by terminal state and reason (stop reason or failure type)',

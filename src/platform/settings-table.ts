@@ -38,6 +38,8 @@ export const EVERY_PROCESS = {
     description: 'where the commands of agents run: `bubblewrap` ([operations/sandbox.md](operations/sandbox.md)), `kubernetes` ([operations/kubernetes-sandbox.md](operations/kubernetes-sandbox.md)) or `off`; the API and the workers have the same value' },
   USAGE_METADATA_DAYS: { type: 'integer', default: 90, minimum: 0, maximum: 36_500,
     description: 'days after the end of a turn when GET usage forgets the metadata that its session had; 0: at the end ([money.md](money.md#usage))' },
+  AUDIT_LOG_DAYS: { type: 'integer', default: 365, minimum: 1, maximum: 36_500,
+    description: 'days that entries of the audit log are kept; they go a month at a time ([administration.md](administration.md#the-audit-log))' },
   MAX_STEPS: { type: 'integer', default: 100, minimum: 1, maximum: 2000, description: 'model calls per turn' },
   TURN_TIMEOUT_SECONDS: { type: 'integer', default: 3600, minimum: 1, description: 'time per turn' },
   SHUTDOWN_GRACE_SECONDS: { type: 'number', default: 90, minimum: 0, shown: '90; `npm start` passes 5',

@@ -1,6 +1,7 @@
 import type { Db } from '../db/db.js';
 import { BatchLookup } from '../db/batch-lookup.js';
-import { findKeysByHash, findKeysById, hashOf, type LiveKey } from './api-keys.js';
+import { findKeysByHash, findKeysById, type LiveKey } from './api-keys.js';
+import { hashOf } from './key-secret.js';
 import type { KeyUse } from './key-use.js';
 
 /** A revoked key must be refused, and another rate limit hold, within 5 s (docs/decisions.md "Running it", "Results"). The rest of the time is for the request itself. */

@@ -14,9 +14,15 @@ export const SCOPES = [
   'webhooks:read',
   'agents:write',
   'agents:read',
+  'keys:write',
+  'keys:read',
+  'audit:read',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];
+
+/** What `all` stands for: a key that makes keys is asked for by name. */
+export const ALL_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope !== 'keys:write');
 
 export function isScope(name: string): name is Scope {
   return (SCOPES as readonly string[]).includes(name);

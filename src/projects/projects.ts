@@ -1,7 +1,9 @@
-import type { Db } from '../db/db.js';
+import { writeCommandEntry } from '../audit/write.js';
+import type { Database, Db } from '../db/db.js';
 import { ProjectEntity } from '../db/entities/projects.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import { LIVE } from './api-keys.js';
+import { transaction } from '../db/transaction.js';
+import { LIVE } from './keys-of-project.js';
 
 export interface ListedProject {
   id: string;
@@ -37,8 +39,8 @@ export async function findProjectId(db: Db, name: string): Promise<string | null
 }
 
 /** Sets those limits of a project that are given. Returns false if the project does not exist. */
-export async function limitProject(
-  db: Db,
+export function limitProject(
+  db: Database,
   name: string,
   { maxRunningTurns, ratePerMinute }: ProjectLimits,
 ): Promise<boolean> {
@@ -46,5 +48,11 @@ export async function limitProject(
     ...(maxRunningTurns !== undefined && { max_running_turns: maxRunningTurns }),
     ...(ratePerMinute !== undefined && { rate_per_minute: ratePerMinute }),
   };
-  return (await db.getRepository(ProjectEntity).update({ name }, change)).affected === 1;
+  return transaction(db, async (tx) => {
+    const id = await findProjectId(tx, name);
+    if (id === null) return false;
+    await tx.getRepository(ProjectEntity).update({ id }, change);
+    writeCommandEntry(tx, id, 'limitProject', null);
+    return true;
+  });
 }

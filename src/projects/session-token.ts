@@ -1,9 +1,10 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { isApprover } from './approver-groups.js';
 import { TOKEN_SCOPES, type Scope, type TokenScope } from './permissions.js';
 
 export const TOKEN_PREFIX = 'sst_';
-/** The longest token that `sign` makes has about 1,300 characters: an actor of 128 characters in JSON. */
-const MAX_TOKEN_LENGTH = 2048;
+/** The longest token that `sign` makes has about 3,200 characters: an actor of 128 characters in JSON, and 20 groups. */
+const MAX_TOKEN_LENGTH = 4096;
 
 /** What a session token says: a page that has it acts for one session, with these scopes (docs/decisions.md "Session tokens"). */
 export interface SessionToken {
@@ -13,11 +14,21 @@ export interface SessionToken {
   scopes: ReadonlySet<TokenScope>;
   /** Who answers with it: stored in each answer. */
   actor: string | null;
+  /** The groups in which it approves calls, as far as its key is in them at the request. */
+  approverGroups: ReadonlySet<string>;
   /** Milliseconds since 1970. */
   expiresAt: number;
 }
 
-type Claims = [keyId: string, sessionId: string, scopes: TokenScope[], actor: string | null, expiresAt: number];
+/** Tokens of earlier versions have no groups. */
+type Claims = [
+  keyId: string,
+  sessionId: string,
+  scopes: TokenScope[],
+  actor: string | null,
+  expiresAt: number,
+  approverGroups?: string[],
+];
 
 /**
  * Makes and verifies session tokens. They are signed and not stored, so every process verifies them without a query. The newest
@@ -31,8 +42,8 @@ export class SessionTokens {
     this.#signingKeys = encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'session-token', 32)));
   }
 
-  sign({ keyId, sessionId, scopes, actor, expiresAt }: SessionToken): string {
-    const claims: Claims = [keyId, sessionId, [...scopes], actor, expiresAt];
+  sign({ keyId, sessionId, scopes, actor, expiresAt, approverGroups }: SessionToken): string {
+    const claims: Claims = [keyId, sessionId, [...scopes], actor, expiresAt, [...approverGroups]];
     const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
     return `${TOKEN_PREFIX}${payload}.${signature(payload, this.#signingKeys[0]!)}`;
   }
@@ -45,8 +56,9 @@ export class SessionTokens {
     // The text is compared, not its bytes: the last character of base64 has bits that decoding ignores.
     if (!this.#signingKeys.some((key) => isSameText(given, signature(payload, key)))) return null;
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
-    const [keyId, sessionId, scopes, actor, expiresAt] = claims;
-    return expiresAt <= now ? null : { keyId, sessionId, scopes: new Set(scopes), actor, expiresAt };
+    const [keyId, sessionId, scopes, actor, expiresAt, groups = []] = claims;
+    if (expiresAt <= now) return null;
+    return { keyId, sessionId, scopes: new Set(scopes), actor, approverGroups: new Set(groups), expiresAt };
   }
 }
 
@@ -57,6 +69,11 @@ const PASSED_ON: Partial<Record<TokenScope, readonly Scope[]>> = { answer: ['app
 export function permissionsOf(token: SessionToken, key: { scopes: ReadonlySet<string> }): Set<string> {
   const named = [...token.scopes].flatMap<string>((scope) => [...TOKEN_SCOPES[scope], ...(PASSED_ON[scope] ?? [])]);
   return new Set(named.filter((permission) => key.scopes.has(permission)));
+}
+
+/** The groups of a token that its key has. */
+export function groupsOf(token: SessionToken, key: { approverGroups: ReadonlySet<string> }): Set<string> {
+  return new Set([...token.approverGroups].filter((group) => isApprover(key.approverGroups, [group])));
 }
 
 function signature(payload: string, key: Buffer): string {

@@ -86,7 +86,8 @@ async function send(
   message: Message,
 ): Promise<Accepted> {
   if (overlap === 'queue' && open_turn_id !== null) return waitForTurn(tx, id, open_turn_id, message);
-  return beginTurn(tx, { id, project_id }, message, overlap === 'skip' ? 'reject' : 'queue', namespace);
+  const mode = overlap === 'skip' ? 'reject' : 'queue';
+  return beginTurn(tx, { id, project_id }, message, mode, { namespace, sentBy: null });
 }
 
 function startedBy({ waits, started }: Accepted, sessionId: string): Started {

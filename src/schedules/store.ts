@@ -1,9 +1,8 @@
-import type { Database, Db, Tx } from '../db/db.js';
+import type { Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import { readPage } from '../db/read-page.js';
 import { requireRoomFor } from '../db/resources.js';
 import { joinSql, rawSql, runSql, sql } from '../db/sql.js';
-import { transaction } from '../db/transaction.js';
 import type { LiveKey } from '../projects/api-keys.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -114,15 +113,13 @@ export async function changeSchedule(tx: Db, id: string, change: ScheduleChange)
 }
 
 /** Deletes the schedule, its texts and what it would send. Returns false if it was deleted already. */
-export function deleteSchedule(db: Database, id: string): Promise<boolean> {
-  return transaction(db, async (tx) => {
-    const [, count] = await tx.query<[unknown[], number]>(
-      `UPDATE schedules SET deleted_at = clock_timestamp(), updated_at = clock_timestamp(), state = 'ended', name = NULL,
-         paused_reason = NULL, next_run_at = NULL, target = '{}', message = '{}', version = version + 1
-       WHERE id = $1 AND deleted_at IS NULL`,
-      [id],
-    );
-    await emptyAnswers(tx, [id]);
-    return count === 1;
-  });
+export async function deleteSchedule(tx: Tx, id: string): Promise<boolean> {
+  const [, count] = await tx.query<[unknown[], number]>(
+    `UPDATE schedules SET deleted_at = clock_timestamp(), updated_at = clock_timestamp(), state = 'ended', name = NULL,
+       paused_reason = NULL, next_run_at = NULL, target = '{}', message = '{}', version = version + 1
+     WHERE id = $1 AND deleted_at IS NULL`,
+    [id],
+  );
+  await emptyAnswers(tx, [id]);
+  return count === 1;
 }

@@ -42,7 +42,11 @@ export const configurationFields = {
   },
 } as const;
 
-type ConfigurationFields = FromSchema<{ type: 'object'; properties: typeof configurationFields; additionalProperties: false }>;
+type ConfigurationFields = FromSchema<{
+  type: 'object';
+  properties: typeof configurationFields;
+  additionalProperties: false;
+}>;
 
 /** A configuration with all its fields. */
 export type Configuration = Omit<Required<ConfigurationFields>, 'tools'> & { tools: SessionTool[] };

@@ -169,10 +169,7 @@ const SERVERS = rawSql(`end_user AS user, c.mcp_servers AS "serverIds",
 const NO_SERVERS = { user: null, serverIds: [], askingServerIds: [] };
 
 /** The MCP servers of a session's next turn and of its last one, which may be open; none if it is gone. */
-export async function findSessionServers(
-  db: Db,
-  id: string,
-): Promise<Pick<SessionServers, 'user' | 'serverIds'>> {
+export async function findSessionServers(db: Db, id: string): Promise<Pick<SessionServers, 'user' | 'serverIds'>> {
   const rows = await runSql<SessionServers>(
     db,
     sql`SELECT ${SERVERS} FROM sessions s ${rawSql(configurationOfSession('s'))} WHERE s.id = ${id}
@@ -332,7 +329,9 @@ export async function insertSessionState(tx: Tx, id: string, state: TurnState | 
   );
 }
 
-type ChangedFields = Partial<Pick<SessionRow, 'metadata' | 'budget'>> & { agent?: AgentOfSession & { currency: string | null } };
+type ChangedFields = Partial<Pick<SessionRow, 'metadata' | 'budget'>> & {
+  agent?: AgentOfSession & { currency: string | null };
+};
 
 /** Replaces metadata, budget or agent of a locked session and returns the updated session. */
 export async function updateFields(tx: Tx, session: Session, { agent, ...fields }: ChangedFields): Promise<Session> {

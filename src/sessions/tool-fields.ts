@@ -1,4 +1,5 @@
 import type { Db } from '../db/db.js';
+import { groupName } from '../projects/approver-groups.js';
 import { described, objectSchema } from '../platform/object-schema.js';
 import { setImmediate } from 'node:timers/promises';
 import { ServiceError, validationError } from '../platform/errors.js';
@@ -10,7 +11,13 @@ import { MAX_TOOLS } from '../mcp/tools.js';
 import { toolStatuses } from '../mcp/tool-status.js';
 import { isUsableSchema } from './custom-tool-schema.js';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
-import type { CustomTool, McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
+import type {
+  CustomTool,
+  McpToolset,
+  PermissionPolicy,
+  SessionTool,
+  WorkspaceToolset,
+} from '../db/entities/sessions.js';
 import {
   BUILT_IN_TOOL_NAMES,
   hasWorkspace,
@@ -25,17 +32,31 @@ const MAX_TOOLSETS = 10;
 const MAX_SCHEMA_BYTES = 32 * 1024;
 const MAX_DESCRIPTION_LENGTH = 10_000;
 
+/** Approver groups of which one decides. */
+export const approversField = {
+  type: 'array',
+  minItems: 1,
+  maxItems: 5,
+  uniqueItems: true,
+  items: groupName,
+  description:
+    'Only with always_ask: a key of one of these approver groups decides. Without it, every key that may approve.',
+} as const;
+
 const permissionPolicy = {
   $id: 'PermissionPolicy',
   description: 'Whether a person must allow the calls of a tool.',
-  ...objectSchema({
-    type: {
-      $id: 'PermissionPolicyType',
-      type: 'string',
-      enum: ['always_allow', 'always_ask'],
-      description: '`always_allow`: the calls run. `always_ask`: each call waits until a person allows it.',
+  ...objectSchema(
+    {
+      type: {
+        $id: 'PermissionPolicyType',
+        type: 'string',
+        enum: ['always_allow', 'always_ask'],
+        description: '`always_allow`: the calls run. `always_ask`: each call waits until a person allows it.',
+      },
     },
-  }),
+    { approvers: approversField },
+  ),
 } as const;
 
 const configOf = <const Name extends object>(id: string, description: string, name: Name) =>
@@ -184,14 +205,28 @@ function checkToolset(tool: McpToolset, path: string, serverIds: string[], seen:
   if (seen.has(id)) throw validationError(`${path}/mcp_server_id`, 'has an mcp_toolset already; send one per server');
   seen.add(id);
   checkConfigNames(configs, path);
+  checkPolicies(tool, path);
 }
 
-function checkWorkspace({ configs = [] }: WorkspaceToolset, path: string, count: number): void {
+function checkWorkspace(tool: WorkspaceToolset, path: string, count: number): void {
+  const { configs = [] } = tool;
   if (count > 1) throw validationError(path, 'is a second workspace; a session has one at most');
   const unknown = configs.findIndex(({ name }) => !isWorkspaceTool(name));
   if (unknown >= 0)
     throw validationError(`${path}/configs/${unknown}/name`, `must be one of ${WORKSPACE_TOOL_NAMES.join(', ')}`);
   checkConfigNames(configs, path);
+  checkPolicies(tool, path);
+}
+
+function checkPolicies({ default_config, configs = [] }: McpToolset | WorkspaceToolset, path: string): void {
+  if (default_config !== undefined) checkPolicy(default_config.permission_policy, `${path}/default_config`);
+  for (const [index, config] of configs.entries()) checkPolicy(config.permission_policy, `${path}/configs/${index}`);
+}
+
+/** @throws ServiceError `validation_error` for approvers of calls that nobody is asked about */
+function checkPolicy({ type, approvers }: PermissionPolicy, path: string): void {
+  if (type === 'always_allow' && approvers !== undefined)
+    throw validationError(`${path}/permission_policy/approvers`, 'is allowed only with always_ask');
 }
 
 function checkConfigNames(configs: { name: string }[], path: string): void {

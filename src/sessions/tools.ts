@@ -1,4 +1,5 @@
-import type { McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
+import type { RequiredApproval } from '../db/entities/mcp-servers.js';
+import type { McpToolset, PermissionPolicy, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 
 /** Names of the built-in tools (decisions.md "What the agent has"), reserved for them. */
 export const BUILT_IN_TOOL_NAMES = [
@@ -33,21 +34,49 @@ export const GIVE_OUTPUT = 'give_output' satisfies BuiltInToolName;
 
 export const MCP_TOOL_PREFIX = 'mcp__';
 
-/** True if a person must allow each call of an MCP server's tool. `toolName` is the server's own name for the tool. */
-export function mustAsk(toolsets: readonly McpToolset[], serverId: string, toolName: string): boolean {
-  return asks(
-    toolsets.find(({ mcp_server_id: id }) => id === serverId),
-    toolName,
-  );
+/** Whether a person must allow the calls of a tool, and who. */
+export interface ToolPermission {
+  permission: 'allow' | 'ask';
+  /** The groups of which one decides; empty: who may approve decides. */
+  approvers: readonly string[];
+  /** Also in a session without `tools`. */
+  asksEverywhere: boolean;
 }
 
-/** True if a person must allow each call of the tool under this entry. */
-export function asks(
+/** What an entry of `tools` says about a tool by its own name. */
+export function permissionOf(
   toolset: Pick<McpToolset | WorkspaceToolset, 'configs' | 'default_config'> | undefined,
   toolName: string,
-): boolean {
+): ToolPermission {
   const config = toolset?.configs?.find(({ name }) => name === toolName) ?? toolset?.default_config;
-  return config?.permission_policy.type === 'always_ask';
+  return permissionBy(config?.permission_policy);
+}
+
+/** What a policy says. */
+function permissionBy(policy: PermissionPolicy | undefined): ToolPermission {
+  const permission = policy?.type === 'always_ask' ? 'ask' : 'allow';
+  return { permission, approvers: policy?.approvers ?? [], asksEverywhere: false };
+}
+
+/**
+ * What the session says about a tool of an MCP server, and the server itself: a required approval asks whatever the session says, and its
+ * approvers stand in place of those of the session.
+ */
+export function mcpPermissionOf(
+  toolset: McpToolset | undefined,
+  required: readonly RequiredApproval[],
+  toolName: string,
+): ToolPermission {
+  const ofSession = permissionOf(toolset, toolName);
+  const entry = requiredApprovalOf(required, toolName);
+  if (entry === null) return ofSession;
+  return { permission: 'ask', approvers: entry.approvers ?? ofSession.approvers, asksEverywhere: true };
+}
+
+/** The entry that asks for calls of the tool: that of its name, else the one without a name; null if none does. */
+export function requiredApprovalOf(required: readonly RequiredApproval[], toolName: string): RequiredApproval | null {
+  const ofName = required.find(({ name }) => name === toolName);
+  return ofName ?? required.find(({ name }) => name === undefined) ?? null;
 }
 
 export function mayElicit(toolsets: readonly McpToolset[], serverId?: string): boolean {

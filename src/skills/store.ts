@@ -1,8 +1,8 @@
-import type { Database, Db, Tx } from '../db/db.js';
+import type { Db, Tx } from '../db/db.js';
 import { SkillEntity, type SkillRow } from '../db/entities/skills.js';
 import { runSql, sql } from '../db/sql.js';
 import { findResource, insertResource, listResources, resourcesOf, selectRows, softDelete } from '../db/resources.js';
-import { transaction, violatedUniqueConstraint } from '../db/transaction.js';
+import { violatedUniqueConstraint } from '../db/transaction.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 
@@ -48,8 +48,8 @@ export async function replaceSkill(tx: Tx, projectId: string, name: string): Pro
 }
 
 /** Deletes the skill softly, which frees its name. Returns false if another request deleted it first. */
-export function softDeleteSkill(db: Database, id: string): Promise<boolean> {
-  return transaction(db, (tx) => softDelete(tx, SkillEntity, id));
+export function softDeleteSkill(tx: Tx, id: string): Promise<boolean> {
+  return softDelete(tx, SkillEntity, id);
 }
 
 export function skillNotFound(ids: string[]): ServiceError {

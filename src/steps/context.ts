@@ -1,5 +1,5 @@
 import type { Db } from '../db/db.js';
-import type { McpTool } from '../db/entities/mcp-servers.js';
+import type { McpTool, RequiredApproval } from '../db/entities/mcp-servers.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
@@ -23,6 +23,8 @@ interface TurnServer {
   tools: readonly McpTool[];
   /** Names of the offered tools; null: all. */
   offeredTools: string[] | null;
+  /** As the server had them when the turn began. */
+  requiredApprovals: RequiredApproval[];
   /** Its calls use the credential of the session's user (decisions.md "User credentials"). */
   asUser: boolean;
 }
@@ -70,7 +72,7 @@ export const CONTEXT = rawSql(`
     FROM workspaces, json_array_elements(c.tools) AS entry
     WHERE session_id = sessions.id AND entry->>'type' = 'workspace') AS workspace, coalesce((
     SELECT json_agg(json_build_object('id', server_id, 'name', name, 'toolsetHash', toolset_hash,
-      'offeredTools', offered_tools, 'asUser', as_user) ORDER BY index)
+      'offeredTools', offered_tools, 'asUser', as_user, 'requiredApprovals', coalesce(required_approvals, '[]')) ORDER BY index)
     FROM turn_servers WHERE turn_id = turns.id AND connected), '[]') AS servers
   FROM turns ${configurationOfTurn('turns')} JOIN sessions ON sessions.id = turns.session_id
     CROSS JOIN LATERAL (
@@ -85,7 +87,9 @@ export const CONTEXT = rawSql(`
 export interface ContextRow extends Omit<TurnContext, 'servers'> {
   /** Those of the turn's agent; null without one. */
   agentSkills: SkillSnapshot[] | null;
-  servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools' | 'asUser'> & { toolsetHash: string })[];
+  servers: (Pick<TurnServer, 'id' | 'name' | 'offeredTools' | 'asUser' | 'requiredApprovals'> & {
+    toolsetHash: string;
+  })[];
 }
 
 /**

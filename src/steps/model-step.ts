@@ -19,7 +19,7 @@ import {
   planCalls,
   needsAnswer,
   type CallOf,
-  type CallPermission,
+  type CallApproval,
   type StepCall,
 } from './step-calls.js';
 import type { StopReason } from '../events/fields.js';
@@ -56,8 +56,8 @@ interface StepAnswer {
   callOf: CallOf;
   /** False in a session without thinking: what a server sends all the same is no event. */
   showsThinking: boolean;
-  /** Returns the answer that a tool call needs; null in a session without `tools`. */
-  permissionOf: (toolName: string) => CallPermission | null;
+  /** Returns what a tool call needs. */
+  approvalOf: (toolName: string) => CallApproval;
   /** True for the last step that the turn may take. */
   isLast: boolean;
   /** Null in a turn without `output_schema`. */

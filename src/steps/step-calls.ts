@@ -7,18 +7,25 @@ import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
 import type { OutputResult, StepOutput } from './output.js';
 import type { Turn } from '../turns/turn.js';
+import type { AskedApproval } from '../waits/kinds/approval.js';
 import { planWaits, type WaitType } from '../waits/store.js';
 
 /** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
 export type CallPermission = 'allow' | 'ask' | 'custom';
 
-export interface StepCall {
+/** What a call needs before it runs. */
+export interface CallApproval {
+  /** Null in a session without `tools`. */
+  permission: CallPermission | null;
+  /** The groups of which one decides; empty: who may approve decides. */
+  approvers: readonly string[];
+}
+
+export interface StepCall extends CallApproval {
   id: string;
   /** The tool's full name. */
   name: string;
   input: Record<string, unknown>;
-  /** Null in a session without `tools`. */
-  permission: CallPermission | null;
   /** Error result for a call that is refused at once. */
   refusal: string | null;
   /** Result of a call of `give_output`, which makes no events; null for other calls. */
@@ -33,7 +40,7 @@ export type CallOf = (use: Pick<ToolUseBlock, 'name' | 'input'>) => Pick<StepCal
 
 interface StepCallRules {
   callOf: CallOf;
-  permissionOf: (toolName: string) => CallPermission | null;
+  approvalOf: (toolName: string) => CallApproval;
   /** False at the turn's last step. */
   runs: boolean;
   /** Null in a turn without `output_schema`. */
@@ -45,13 +52,13 @@ export async function planCalls(
   db: Db,
   turnId: string,
   uses: ToolUseBlock[],
-  { callOf, permissionOf, runs, output }: StepCallRules,
+  { callOf, approvalOf, runs, output }: StepCallRules,
 ): Promise<StepCall[]> {
   const calls = uses.map((use, index): StepCall => {
     const { name, input } = callOf(use);
     const given = output?.results.get(index) ?? null;
     const refusal = runs || given !== null ? null : NOT_RUN;
-    return { id: use.id, name, input, permission: permissionOf(name), refusal, output: given };
+    return { id: use.id, name, input, ...approvalOf(name), refusal, output: given };
   });
   if (!runs || !calls.some(({ permission }) => permission === 'ask')) return calls;
   const denied = await loadDeniedCalls(db, turnId);
@@ -115,7 +122,7 @@ export function insertCalls(tx: Tx, turn: Turn, step: number, calls: StepCall[])
     results.map((result) => result && result.isError),
   ]);
   const waits = calls.flatMap((call, index) =>
-    needsAnswer(call) ? [{ index, toolUseId: call.id, kind: kindOf(call) }] : [],
+    needsAnswer(call) ? [{ index, toolUseId: call.id, kind: kindOf(call), ask: askOf(call) }] : [],
   );
   planWaits(tx, turn, step, waits);
 }
@@ -126,6 +133,10 @@ export function needsAnswer({ permission, refusal, output }: StepCall): boolean 
 
 function kindOf({ permission }: StepCall): WaitType {
   return permission === 'custom' ? 'custom_tool_result' : APPROVAL;
+}
+
+function askOf({ approvers }: StepCall): AskedApproval {
+  return approvers.length === 0 ? {} : { approvers };
 }
 
 /** The result of a call that does not run; null for others. */

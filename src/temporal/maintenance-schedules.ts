@@ -16,6 +16,7 @@ const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
   'purge-sessions': { every: '1h', offset: '15m' },
   'idempotency-records': { every: '1h', offset: '25m' },
   'webhook-deliveries': { every: '1h', offset: '45m' },
+  'audit-log': { every: '1h', offset: '55m' },
   'schedule-runs': { every: '1h', offset: '50m' },
   storage: { every: '1d', offset: '3h' },
   usage: { every: '5m', offset: '2m' },

@@ -81,7 +81,15 @@ export async function requireNoOpenTurn(db: Db, session: LockedSession): Promise
   if (hasOpenTurn(session)) throw sessionRunning(await loadRequiredActions(db, session.id));
 }
 
+/** Whose request began a turn: the key, and the person for whom the back end acts. */
+export interface SentBy {
+  keyId: string;
+  actor: string | null;
+}
+
 interface NewTurn {
+  /** Null for a schedule. */
+  sent_by: SentBy | null;
   id: string;
   trace: string | null;
   /** Null: that of the session. */
@@ -97,8 +105,10 @@ const OPEN_TURN = `
   WITH turn AS (
       INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
         continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
-        queued_at, transition_at, progress_at, configuration_id, agent_id, agent_version, overrides_number, agent_skills)
-      VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $19, $20, $21, $22, $23)),
+        queued_at, transition_at, progress_at, configuration_id, agent_id, agent_version, overrides_number, agent_skills,
+        sent_by_key, sent_by_actor)
+      VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $19, $20, $21, $22, $23,
+        $24, $25)),
     open AS (INSERT INTO open_turns (turn_id, session_id, project_id, namespace) VALUES ($1, $2, $3, $16))
   UPDATE sessions SET turn_count = $4::integer, last_turn_id = $1,
     preview = CASE WHEN $4::integer = 1 THEN $17::text ELSE preview END,
@@ -124,7 +134,14 @@ export function openTurn(
     ...[turn.id, sessionId, projectId, number, turn.trace, turn.model_id, turn.thinking_enabled],
     ...[turn.continues_turn_id ?? null, turn.message_number ?? null, turn.from_queue ?? false, hasWaiting],
     ...[session.cost_before, session.was_unpriced, session.currency, now, namespace, preview, folded],
-    ...[session.configuration_id, session.agent_id, session.agent_version, session.overrides_number, session.agent_skills],
+    ...[
+      session.configuration_id,
+      session.agent_id,
+      session.agent_version,
+      session.overrides_number,
+      session.agent_skills,
+    ],
+    ...[turn.sent_by?.keyId ?? null, turn.sent_by?.actor ?? null],
   ]);
   if (session.lacks_workspace) insertWorkspace(tx, session);
   insertEvents(tx, { id: turn.id, session_id: sessionId, number }, [event]);
@@ -192,21 +209,24 @@ interface WaitingRow {
   turn_id: string;
   trace: string | null;
   data: EventData['user.message'];
+  sent_by_key: string | null;
+  sent_by_actor: string | null;
 }
 
 /** Those that were to steer a turn go before those that queue. A message that is withdrawn at this moment is not among them. */
 const LOCK_WAITING = `
-  SELECT id, turn_id, trace, data FROM waiting_messages WHERE session_id = $1
+  SELECT id, turn_id, trace, data, sent_by_key, sent_by_actor FROM waiting_messages WHERE session_id = $1
   ORDER BY steers = 0, arrival FOR UPDATE`;
 
 /** Makes the first message that waits in a locked session a turn; null if none waits. */
 export async function startNext(tx: Tx, session: LockedSession, namespace: string): Promise<QueuedTurn | null> {
   const [first, ...others] = await tx.query<WaitingRow[]>(LOCK_WAITING, [session.id]);
   if (first === undefined) return null;
-  const { id, turn_id, trace, data } = first;
+  const { id, turn_id, trace, data, sent_by_key: keyId, sent_by_actor: actor } = first;
   write(tx, 'DELETE FROM waiting_messages WHERE id = $1', [id]);
   const { model_id = null, thinking_enabled = null } = data;
-  const turn = { id: turn_id, trace, model_id, thinking_enabled, from_queue: true } as const;
+  const sent_by = keyId === null ? null : { keyId, actor };
+  const turn = { id: turn_id, trace, model_id, thinking_enabled, from_queue: true, sent_by } as const;
   const locked = { ...session, has_waiting: others.length > 0 };
   return openTurn(tx, locked, turn, { id, type: 'user.message', data }, { namespace });
 }

@@ -6,7 +6,7 @@ import { traceparent } from '../platform/tracing.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { configurationOfTurn, MODEL_ID, THINKING_ENABLED } from '../sessions/configured.js';
 import { CONTINUABLE } from '../sessions/store.js';
-import { lockForTurn, openTurn, requireNoOpenTurn, admitTurn, type QueuedTurn } from './begin.js';
+import { lockForTurn, openTurn, requireNoOpenTurn, admitTurn, type QueuedTurn, type SentBy } from './begin.js';
 
 interface LastTurn {
   id: string;
@@ -34,7 +34,7 @@ export async function continueTurn(
   models: ModelCatalogue,
   projectId: string,
   sessionId: string,
-  namespace: string,
+  { namespace, sentBy }: { namespace: string; sentBy: SentBy },
 ): Promise<QueuedTurn> {
   const session = await lockForTurn(tx, projectId, sessionId);
   await requireNoOpenTurn(tx, session);
@@ -43,7 +43,7 @@ export async function continueTurn(
   const { id: continues_turn_id, thinking_enabled, message_number } = last;
   const model_id = models.has(last.model_id) ? last.model_id : null;
   const asked = { model_id, thinking_enabled, message_number, continues_turn_id };
-  const turn = { id: newId('turn'), trace: traceparent(), ...asked };
+  const turn = { id: newId('turn'), trace: traceparent(), sent_by: sentBy, ...asked };
   const first = { type: 'turn.continued', data: { continues_turn_id } } as const;
   const opened = openTurn(tx, session, turn, first, { namespace });
   admitTurn(tx, session);

@@ -19,6 +19,8 @@ export interface FoundTurn {
   agent_version: number | null;
   agent_skills: SkillSnapshot[] | null;
   continues_turn_id: string | null;
+  sent_by_key: string | null;
+  sent_by_actor: string | null;
   /** True while calls of the turn wait for an answer. */
   waits: boolean;
   created_at: string;
@@ -53,7 +55,8 @@ const storable = (json: string): string => String.raw`CASE WHEN strpos(${json}::
 /** The rows of a turn `t` with a configuration `c` and overrides `o`; the outcome is read from the terminal event `e`, the last message from `m`. */
 const ROWS = `
   t.id, t.session_id, t.number, t.state, coalesce(t.model_id, ${MODEL_ID}) AS model_id,
-  t.agent_id, t.agent_version, t.agent_skills, t.continues_turn_id, t.queued_at AS created_at, t.started_at, t.ended_at,
+  t.agent_id, t.agent_version, t.agent_skills, t.continues_turn_id, t.sent_by_key, t.sent_by_actor,
+  t.queued_at AS created_at, t.started_at, t.ended_at,
   t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
   ${MUST_GIVE_OUTPUT} AS must_give_output,
   ${storable('e.data')} AS outcome, ${storable('m.data')} AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
@@ -64,7 +67,8 @@ const EVENTS = `
     SELECT data, page_bytes FROM events
     WHERE session_id = t.session_id AND type = 'agent.message' AND turn_number = t.number
     ORDER BY position DESC LIMIT 1) m ON true`;
-const TURN_COLUMNS = `id, session_id, number, state, model_id, agent_id, agent_version, agent_skills, continues_turn_id, waits, created_at, started_at, ended_at,
+const TURN_COLUMNS = `id, session_id, number, state, model_id, agent_id, agent_version, agent_skills, continues_turn_id,
+  sent_by_key, sent_by_actor, waits, created_at, started_at, ended_at,
   outcome->>'stop_reason' AS stop_reason, outcome->'error' AS error, outcome->'usage' AS usage,
   outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message,
   must_give_output, outcome->>'output' AS output`;

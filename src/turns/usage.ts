@@ -120,7 +120,11 @@ function partsOf(grouping: UsageGrouping): { kind: string; name: Sql; others: Sq
       return { kind: 'agent_version', name: sql`(agent_id || '@' || agent_version)`, others: sql`kind = 'agent'` };
     default: {
       const { metadata: key } = grouping;
-      return { kind: `metadata.${key}`, name: sql`(metadata->>${key}::text)`, others: sql`kind = 'metadata' AND name = ${key}` };
+      return {
+        kind: `metadata.${key}`,
+        name: sql`(metadata->>${key}::text)`,
+        others: sql`kind = 'metadata' AND name = ${key}`,
+      };
     }
   }
 }

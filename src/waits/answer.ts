@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Db } from '../db/db.js';
+import type { Db, Tx } from '../db/db.js';
+import { transaction } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import type { EventRow } from '../events/store.js';
 import { validationError, ServiceError } from '../platform/errors.js';
+import { requireApprover } from '../projects/approver-groups.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import { findOtherCalls, loadAnswerable, type Answerable, type AnswerableWait } from './answerable.js';
@@ -13,6 +15,13 @@ import { closeWaits, requiresAction } from './store.js';
 
 export type UserAnswer = Extract<NewEvent, { type: AnswerType }>;
 type CallAnswer = Exclude<UserAnswer, { type: 'user.elicitation_result' }>;
+
+/** The answers of a request. */
+interface GivenAnswers {
+  answers: UserAnswer[];
+  /** The groups in which the one who sends them approves calls. */
+  approverGroups: ReadonlySet<string>;
+}
 
 interface StoredAnswers {
   /** The events, one per answer, in order. */
@@ -30,15 +39,16 @@ interface Given {
 
 /**
  * Stores answers to calls and questions of a session: all or none. The turn's row is locked while this decides whether they
- * are open, so answers, cancel requests and expiries exclude each other. `record` runs in the same transaction.
- * @throws ServiceError tool_use_not_found, elicitation_not_found, validation_error, tool_use_not_pending,
+ * are open, so answers, cancel requests and expiries exclude each other. `record` runs in the same transaction, with the events of all
+ * answers and the answers that are new.
+ * @throws ServiceError tool_use_not_found, elicitation_not_found, not_an_approver, validation_error, tool_use_not_pending,
  * elicitation_not_pending
  */
 export async function storeAnswers(
   deps: TurnDeps,
   sessionId: string,
-  answers: UserAnswer[],
-  record: (db: Db, events: EventRow[]) => Promise<void>,
+  { answers, approverGroups }: GivenAnswers,
+  record: (tx: Tx, events: EventRow[], fresh: UserAnswer[]) => Promise<void>,
 ): Promise<StoredAnswers> {
   const given = answers.map((answer, index): Given => ({ answer, path: `/events/${index}` }));
   const named = {
@@ -47,19 +57,20 @@ export async function storeAnswers(
   };
   const load = (db: Db): Promise<Answerable> => loadAnswerable(db, sessionId, named);
   const asked = await load(deps.db);
-  await requireFitting(deps.db, sessionId, given, asked);
+  await requireFitting(deps.db, sessionId, given, asked, approverGroups);
   const asking = selectNew(given, asked);
   for (const one of asking) outcomeOf(one, waitOf(asked, one.answer));
   const [open] = asking;
   if (open === undefined) {
     const events = answers.map((answer) => waitOf(asked, answer).answer!);
-    await record(deps.db, events);
+    await transaction(deps.db, (tx) => record(tx, events, []));
     return { events, turnId: null, stored: [] };
   }
   const turnId = waitOf(asked, open.answer).turn_id;
   try {
     return await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
       const locked = await load(tx);
+      requireApprovers(given, locked, approverGroups);
       const fresh = selectNew(given, locked);
       if (turn.cancelRequested) throw refusalOf(open.answer, 'cancelled');
       const closed = fresh.map((one, n) => {
@@ -71,12 +82,13 @@ export async function storeAnswers(
       turn.append(...fresh.map(({ answer }) => answer), ...(await requiresAction(tx, turnId)));
       const added = new Map(fresh.map(({ answer }, n) => [keyOf(answer), turn.events[n]!]));
       const events = answers.map((answer) => added.get(keyOf(answer)) ?? waitOf(locked, answer).answer!);
-      await record(tx, events);
-      return { events, turnId, stored: fresh.map(({ answer }) => answer) };
+      const stored = fresh.map(({ answer }) => answer);
+      await record(tx, events, stored);
+      return { events, turnId, stored };
     });
   } catch (error) {
     // The turn has ended since its waits were read, so they are cancelled now.
-    if (error instanceof TurnEndedError) return storeAnswers(deps, sessionId, answers, record);
+    if (error instanceof TurnEndedError) return storeAnswers(deps, sessionId, { answers, approverGroups }, record);
     throw error;
   }
 }
@@ -125,7 +137,13 @@ function refusalOf(answer: UserAnswer, state: Parameters<typeof notPending>[1]):
   return (isCallAnswer(answer) ? notPending : questionNotPending)(idOf(answer), state);
 }
 
-async function requireFitting(db: Db, sessionId: string, given: Given[], asked: Answerable): Promise<void> {
+async function requireFitting(
+  db: Db,
+  sessionId: string,
+  given: Given[],
+  asked: Answerable,
+  approverGroups: ReadonlySet<string>,
+): Promise<void> {
   const waiting = given.filter(({ answer }) => waitsOf(asked, answer).length > 0);
   // An answer to a call is checked whatever the state of its wait, one to a question only while it is open.
   for (const one of waiting) {
@@ -143,6 +161,7 @@ async function requireFitting(db: Db, sessionId: string, given: Given[], asked: 
   }
   const unknownQuestions = idsOf(missing.filter(isQuestionAnswer));
   if (unknownQuestions.length > 0) throw elicitationNotFound(unknownQuestions);
+  requireApprovers(given, asked, approverGroups);
   for (const { answer, path } of given) {
     const [wait] = waitsOf(asked, answer);
     const needed = wait === undefined ? ['user.tool_confirmation'] : Object.keys(kindOf(wait.kind).answers);
@@ -150,6 +169,16 @@ async function requireFitting(db: Db, sessionId: string, given: Given[], asked: 
       throw validationError(`${path}/type`, `must be ${needed[0]!} for this call`);
   }
   if (calls.length > 0) throw notPending(calls[0]!, 'not_required');
+}
+
+/** Also a repeat of an answer that is stored needs the group. @throws ServiceError not_an_approver */
+function requireApprovers(given: Given[], asked: Answerable, approverGroups: ReadonlySet<string>): void {
+  for (const { answer } of given) {
+    if (waitsOf(asked, answer).length === 0) continue;
+    const { kind, ask } = waitOf(asked, answer);
+    const approvers = kindOf(kind).approversOf?.(ask as never) ?? [];
+    if (approvers.length > 0) requireApprover(approverGroups, approvers);
+  }
 }
 
 function isTypeOf({ type }: UserAnswer, { kind }: AnswerableWait): boolean {

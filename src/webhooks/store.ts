@@ -1,9 +1,8 @@
-import type { Database, Db, Tx } from '../db/db.js';
+import type { Db, Tx } from '../db/db.js';
 import { emptyAnswers } from '../db/answers-of-resources.js';
 import { WebhookEntity, type WebhookRow } from '../db/entities/webhooks.js';
 import { listResources, requireRoomFor, resourcesOf, selectRows } from '../db/resources.js';
 import { runSql, sql } from '../db/sql.js';
-import { transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { seal, unseal } from '../platform/sealed.js';
@@ -93,14 +92,12 @@ export async function rotateSecret(
 }
 
 /** Soft-deletes the webhook and erases its secrets. Returns false if it was deleted already. */
-export function deleteWebhook(db: Database, id: string): Promise<boolean> {
-  return transaction(db, async (tx) => {
-    const [, count] = await tx.query<[unknown[], number]>(
-      `UPDATE webhooks SET deleted_at = clock_timestamp(), enabled = false, secret = NULL, previous_secret = NULL
-       WHERE id = $1 AND deleted_at IS NULL`,
-      [id],
-    );
-    await emptyAnswers(tx, [id]);
-    return count === 1;
-  });
+export async function deleteWebhook(tx: Tx, id: string): Promise<boolean> {
+  const [, count] = await tx.query<[unknown[], number]>(
+    `UPDATE webhooks SET deleted_at = clock_timestamp(), enabled = false, secret = NULL, previous_secret = NULL
+     WHERE id = $1 AND deleted_at IS NULL`,
+    [id],
+  );
+  await emptyAnswers(tx, [id]);
+  return count === 1;
 }

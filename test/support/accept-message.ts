@@ -13,7 +13,8 @@ export function acceptMessage(
   namespace: string,
 ): Promise<QueuedTurn> {
   return transaction(db, async (tx: Tx) => {
-    const { started } = await beginTurn(tx, { id: sessionId, project_id: projectId }, message, 'reject', namespace);
+    const session = { id: sessionId, project_id: projectId };
+    const { started } = await beginTurn(tx, session, message, 'reject', { namespace, sentBy: null });
     return started!;
   });
 }

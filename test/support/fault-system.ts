@@ -7,6 +7,7 @@ import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/entry.js';
 import { createKey } from '../../src/projects/api-keys.js';
+import { SCOPES } from '../../src/projects/permissions.js';
 import { faultCalls, type FaultCalls } from './fault-calls.js';
 import type { Turn } from './fault-client.js';
 import { startMcpServer, type TestMcpServer } from './mcp-server.js';
@@ -119,7 +120,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     ...Array.from({ length: options.services ?? 0 }, () => addRole('service')),
   ]);
 
-  const { key } = await createKey(db, { project: 'demo' });
+  const { key } = await createKey(db, { project: 'demo', scopes: SCOPES });
   const closed = new AbortController();
   const system: FaultSystem = {
     ...faultCalls({ apis, workers, db, key, model: entry.id, closed: closed.signal }),

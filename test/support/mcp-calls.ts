@@ -71,6 +71,7 @@ export function mcpCalls({
       credentials: 'shared',
       credential_version: 1,
       allowed_tools: null,
+      required_approvals: [],
       tool_list: [],
       tools_left_out: 0,
       toolset_hash: '',

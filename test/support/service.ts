@@ -4,6 +4,7 @@ import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import type { Config } from '../../src/platform/config.js';
 import { createKey, type NewKey } from '../../src/projects/api-keys.js';
+import { SCOPES } from '../../src/projects/permissions.js';
 import { apiClient, type ApiCall } from './client.js';
 import { TEST_MODEL, testConfig } from './config.js';
 import { testLogger } from './log.js';
@@ -59,7 +60,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
 
 export async function withKeys<Service extends RunningService>(service: Service): Promise<Service & TestService> {
   const newKey = async (wanted: Partial<NewKey> = {}): Promise<string> =>
-    (await createKey(service.db, { project: 'demo', ...wanted })).key;
+    (await createKey(service.db, { project: 'demo', scopes: SCOPES, ...wanted })).key;
   const key = await newKey();
   const as = (other: string | null): ApiCall => apiClient(service.url, other, checkAgainstOpenApi);
   return { ...service, key, api: as(key), newKey, as };

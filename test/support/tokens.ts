@@ -29,7 +29,11 @@ export async function signToken(
 ): Promise<string> {
   const { scopes = TOKEN_SCOPE_NAMES, ...more } = claims;
   const keyId = more.keyId ?? (await keyIdOf(db, key));
-  const token = { keyId, sessionId, actor: null, expiresAt: Date.now() + 900_000, ...more, scopes: new Set(scopes) };
+  const token = {
+    ...{ keyId, sessionId, actor: null, approverGroups: new Set<string>(), expiresAt: Date.now() + 900_000 },
+    ...more,
+    scopes: new Set(scopes),
+  };
   return new SessionTokens(config.encryptionKeys).sign(token);
 }
 

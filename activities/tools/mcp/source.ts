@@ -1,4 +1,4 @@
-import { mustAsk } from '../../../src/sessions/tools.js';
+import { mcpPermissionOf } from '../../../src/sessions/tools.js';
 import { builtInTool } from '../built-in/turn-tool.js';
 import type { ToolSource, TurnTool } from '../tool-source.js';
 import { beginServers } from './connect.js';
@@ -13,12 +13,14 @@ export function mcpSource(deps: McpKindDeps): ToolSource {
     begin: (turn, attempt) => beginServers(deps, turn, attempt),
     tools({ turn: { servers, toolsets } }, limits) {
       const tools = mcpToolsOf(servers);
+      const entries = new Map(toolsets.map((entry) => [entry.mcp_server_id, entry]));
+      const required = new Map(servers.map(({ id, requiredApprovals }) => [id, requiredApprovals]));
       const deferred = deferTools(tools, toolsets, limits);
       const search = deferred.size > 0 ? [builtInTool(deps, searchToolsTool(deferred))] : [];
       const offered = tools.map((tool): TurnTool => ({
         definition: tool,
         shown: deferred.has(tool.name) ? 'found' : 'always',
-        permission: mustAsk(toolsets, tool.serverId, tool.toolName) ? 'ask' : 'allow',
+        ...mcpPermissionOf(entries.get(tool.serverId), required.get(tool.serverId)!, tool.toolName),
         isSerial: false,
         owner: `the MCP server ${tool.serverName}`,
         kindOf: () => mcpKind(deps, tool),

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Tx } from '../../../src/db/db.js';
+import type { Db, Tx } from '../../../src/db/db.js';
 import { transaction } from '../../../src/db/transaction.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
@@ -17,7 +17,10 @@ import type { Call, Caller } from './operation.js';
 /** A third of the time of a claim, so that one late renewal does not lose it. */
 const RENEW_MS = 10_000;
 
-type Idempotency = Pick<Call, 'once' | 'record'>;
+interface Idempotency extends Pick<Call, 'once'> {
+  /** Stores the answer in the transaction that has the effect. */
+  record(tx: Db, response: unknown): Promise<void>;
+}
 
 /** For a request without the header: runs the work and records nothing. */
 export const withoutKey: Idempotency = {
@@ -44,7 +47,7 @@ export function idempotencyOf(ctx: Context, deps: ApiDeps, { projectId, token }:
 function idempotent(ctx: Context, { db, log }: ApiDeps, key: IdempotencyKey, status: number): Idempotency {
   let claim: RequestClaim | undefined;
   let recorded = false;
-  const store = async (target: Parameters<typeof storeAnswer>[0], response: unknown): Promise<void> => {
+  const store = async (target: Db, response: unknown): Promise<void> => {
     await storeAnswer(target, claim!, { status, response, resourceId: resourceMade(response, key.resourceId) });
     recorded = true;
   };

@@ -1,11 +1,12 @@
 import type Koa from 'koa';
-import type { Db } from '../../../src/db/db.js';
+import type { Tx } from '../../../src/db/db.js';
 import type { ErrorType } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import type { LiveKey } from '../../../src/projects/api-keys.js';
 import type { Scope, TokenScope } from '../../../src/projects/permissions.js';
 import type { SessionToken } from '../../../src/projects/session-token.js';
 import type { ApiDeps } from '../../deps.js';
+import type { AuditTrail, Recorded } from './audit.js';
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -13,6 +14,8 @@ export type JsonSchema = Record<string, unknown>;
 export interface Caller extends LiveKey {
   /** The session token that was sent instead of the key that made it; null for a key. `scopes` are then those it stands for. */
   token: SessionToken | null;
+  /** The person for whom the request is made: that of the token, or of the header `X-Actor`; null without. */
+  actor: string | null;
 }
 
 /** One request of an operation. Everything is validated except the operation's own rules. */
@@ -29,10 +32,13 @@ export interface Call<Body = unknown, Resource = unknown> {
   /** The body, validated by the operation's schema (undefined without a schema). */
   body: Body;
   /**
-   * Stores the response in the request's idempotency record, in the transaction that has the effect (decisions.md "HTTP").
-   * Does nothing without an `Idempotency-Key`. Every POST that creates something calls it.
+   * Stores the response in the request's idempotency record and the entry in the audit log, in the transaction that has the effect
+   * (decisions.md "HTTP", "Keys, approvers, audit log"). Each does nothing where the request has no `Idempotency-Key`, or leaves no
+   * entry (`api/routes.ts`). Every operation that writes calls it, in the last of its transactions.
    */
-  record: (tx: Db, response: unknown) => Promise<void>;
+  record: (tx: Tx, response?: unknown) => Promise<void>;
+  /** The entries of the request, for an operation that writes them itself. */
+  audit: AuditTrail;
   /**
    * Only for uploads, whose content is known after reading: runs `work` under the request's `Idempotency-Key`, or
    * returns the response of an earlier request with the same content.
@@ -79,7 +85,7 @@ export interface Operation<Body = any, Resource = any> {
   /** An error that the operation answers in a form of its own, for browsers: it takes the place of the envelope. */
   failure?: Pick<Success, 'status' | 'description' | 'mediaType'>;
   /** Loads the resource in the path, or throws its 404. Runs before the body is read. */
-  resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource'>) => Promise<Resource>;
+  resource?: (call: Omit<Call<undefined, undefined>, 'body' | 'resource' | 'audit' | 'record'>) => Promise<Resource>;
   /** Builds the response from a recorded one; if absent, the record is the response. */
   replay?: (call: Call<Body, Resource>, recorded: unknown) => unknown;
   /**
@@ -120,6 +126,8 @@ export type Route = readonly [
   operation: Operation,
   /** The scope with which a session token may do this in its own session; null: no token may. */
   tokenScope: TokenScope | null,
+  /** What a success leaves in the audit log; null for reads and for what conversations are made of. */
+  records: Recorded | null,
 ];
 
 /** Reads that answer with JSON, which can be large. Streams and downloads have limits of their own. */

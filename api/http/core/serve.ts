@@ -5,7 +5,10 @@ import { findSessionState } from '../../../src/sessions/store.js';
 import { jsonText } from '../../../src/platform/json-text.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import type { Logger } from '../../../src/platform/logger.js';
+import { ServiceError } from '../../../src/platform/errors.js';
+import { auditEntries } from '../../../src/platform/metrics.js';
 import type { ApiDeps } from '../../deps.js';
+import { AuditTrail, entryOf } from './audit.js';
 import { idempotencyOf, withoutKey } from './idempotency.js';
 import { readJson } from './json-body.js';
 import { isBoundedRead, type Call, type Caller, type Operation, type Route } from './operation.js';
@@ -19,12 +22,14 @@ const MAX_BODY_VALUES = 10_000;
 
 /** Runs one operation with the common steps, in the order of decisions.md "HTTP". */
 export function serve(route: Route, deps: ApiDeps): Middleware {
-  const [, path, permission, limited, operation] = route;
+  const [, path, permission, limited, operation, , records] = route;
   const isRead = isBoundedRead(route);
   const checkBody = operation.body && bodyCheck(operation.body);
   const checkQuery = operation.query && queryCheck(operation.query);
 
-  return async (ctx) => {
+  return (ctx) => withRefusals(ctx, run(ctx));
+
+  async function run(ctx: Context): Promise<void> {
     ctx.state.route = path;
     const caller = ctx.state.caller as Caller;
     if (permission !== null) checkPermission(caller, route);
@@ -35,21 +40,53 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
 
     const request = requestOf(ctx, deps, caller);
     if (permission !== null) await checkSessionOfToken(request);
-    const resource: unknown = await operation.resource?.({ ...request, ...withoutKey });
+    const resource: unknown = await operation.resource?.({ ...request, once: withoutKey.once });
     if (checkQuery) checkQuery(request.query);
     if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
 
     const body = checkBody && checkBody(await bodyOf(ctx, deps, caller, operation));
     await operation.check?.({ deps, body, caller });
     const idempotency = operation.idempotent ? idempotencyOf(ctx, deps, caller, operation.success.status) : withoutKey;
-    const call: Call = { ...request, ...idempotency, resource, body };
-    const handle = (): Promise<unknown> => operation.handle(call);
+    const audit = new AuditTrail(route, { ...request, body });
+    const record: Call['record'] = async (tx, response) => {
+      audit.record(tx, response);
+      await idempotency.record(tx, response);
+    };
+    const call: Call = { ...request, once: idempotency.once, record, audit, resource, body };
+    const handle = async (): Promise<unknown> => {
+      const answer = await operation.handle(call);
+      if (audit.written > 0) auditEntries.inc({ outcome: 'ok' }, audit.written);
+      else if (audit.isDue) request.log.error({ route: path }, 'an operation left no entry in the audit log');
+      return answer;
+    };
     const replay = operation.replay && ((recorded: unknown) => operation.replay!(call, recorded));
     // An upload calls `once` itself: its content is known after reading.
     const answer = operation.multipart ? await handle() : await idempotency.once(jsonHash(body), handle, replay);
     const bytes = respond(ctx, operation, answer);
     read?.answer(bytes);
-  };
+  }
+
+  /** Of an operation that is recorded, what a key lacks is an entry, too. */
+  async function withRefusals(ctx: Context, served: Promise<void>): Promise<void> {
+    try {
+      await served;
+    } catch (error) {
+      const { caller, requestId } = ctx.state as { caller?: Caller; requestId: string };
+      const isRecorded = records !== null && caller !== undefined && caller.token === null;
+      if (isRecorded && error instanceof ServiceError && error.status === 403) {
+        const params = storableParams(ctx.params as Record<string, string>);
+        const entry = entryOf(route, { caller, requestId, params });
+        await deps.refusals.write({ ...entry, keyId: caller.keyId, details: lackingOf(error) });
+      }
+      throw error;
+    }
+  }
+}
+
+/** What a refused request lacked. */
+function lackingOf({ details = {} }: ServiceError): object {
+  const names = ['required', 'approvers', 'approver_groups'].filter((name) => name in details);
+  return Object.fromEntries(names.map((name) => [name, details[name]]));
 }
 
 async function bodyOf(ctx: Context, { bodies }: ApiDeps, caller: Caller, operation: Operation): Promise<unknown> {
@@ -79,7 +116,11 @@ async function checkSessionOfToken({ deps, caller, params }: Pick<Call, 'deps' |
   } else if ((await findSessionState(deps.db, caller.projectId, sessionId)) === null) sessionNotFound();
 }
 
-function requestOf(ctx: Context, deps: ApiDeps, caller: Caller): Omit<Call, 'resource' | 'body' | 'once' | 'record'> {
+function requestOf(
+  ctx: Context,
+  deps: ApiDeps,
+  caller: Caller,
+): Omit<Call, 'resource' | 'body' | 'once' | 'record' | 'audit'> {
   return {
     deps,
     caller,

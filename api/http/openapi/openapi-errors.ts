@@ -66,6 +66,14 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   skill_bundle_too_large: maxBytes,
   storage_limit_reached: maxBytes,
   insufficient_scope: objectSchema({ required: described(text, 'The permission that the key lacks.') }),
+  not_an_approver: objectSchema(
+    {},
+    {
+      approvers: { type: 'array', items: text, description: 'The approver groups of which one decides.' },
+      approver_groups: { type: 'array', items: text, description: 'The approver groups that your key lacks.' },
+      required: described(text, 'The permission that the key lacks.'),
+    },
+  ),
   validation_error: objectSchema({
     errors: { type: 'array', items: place, description: 'Every part of the request that is wrong; at most 50.' },
   }),
@@ -111,6 +119,8 @@ export const errorResponseSchema = {
 };
 
 const EVERY: ErrorType[] = ['internal_error', 'service_unavailable'];
+/** `bad_request`: the header `X-Actor`. */
+const OF_KEYS: ErrorType[] = ['authentication_error', 'insufficient_scope', 'too_many_requests', 'bad_request'];
 const OF_BODY: ErrorType[] = [
   'bad_request',
   'request_timeout',
@@ -129,7 +139,7 @@ export function errorsByStatus(route: Route): Map<number, ErrorType[]> {
   const [, path, permission, limited, operation, tokenScope] = route;
   const ofTokens = tokenScope === null ? [] : tokenErrors(path);
   const types = new Set<ErrorType>([
-    ...(permission === null ? [] : (['authentication_error', 'insufficient_scope', 'too_many_requests'] as const)),
+    ...(permission === null ? [] : OF_KEYS),
     ...(limited ? (['rate_limit_exceeded'] as const) : []),
     ...ofTokens,
     ...ofOperation(operation),

@@ -15,9 +15,10 @@ const PATH_PARAMETERS: Record<string, string> = {
   schedule_id: 'Id of the schedule: `sched_…`.',
   agent_id: 'Id of the agent: `agent_…`.',
   version: 'Number of the version.',
+  key_id: 'Id of the key: `key_…`.',
 };
 
-export function parametersOf([, path, , , operation]: Route): JsonSchema[] {
+export function parametersOf([, path, permission, , operation, , records]: Route): JsonSchema[] {
   const own = (operation.query?.properties ?? {}) as Record<string, JsonSchema>;
   const required = (operation.query?.required ?? []) as string[];
   return [
@@ -30,6 +31,7 @@ export function parametersOf([, path, , , operation]: Route): JsonSchema[] {
       ...(required.includes(name) && { required: true }),
     })),
     ...(operation.idempotent ? [IDEMPOTENCY_KEY] : []),
+    ...(permission !== null && (records !== null || BEGINS_TURNS.has(operation.id)) ? [ACTOR] : []),
     ...Object.entries(operation.headers ?? {}).map(([name, text]) =>
       parameter('header', name, { type: 'string' }, text),
     ),
@@ -57,6 +59,14 @@ const PAGING = [
   ),
   parameter('query', 'cursor', { type: 'string' }, '`meta.next_cursor` of the previous page.'),
 ];
+/** Turns say who sent them. */
+const BEGINS_TURNS = new Set(['sendMessage', 'continueTurn']);
+const ACTOR = parameter(
+  'header',
+  'X-Actor',
+  { type: 'string', minLength: 1, maxLength: 128, pattern: '^[\\x20-\\x7e]+$' },
+  'The person for whom you send the request with your key, as the audit log and the turn show it.',
+);
 const IDEMPOTENCY_KEY = parameter(
   'header',
   'Idempotency-Key',

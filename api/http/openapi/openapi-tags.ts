@@ -11,6 +11,8 @@ export const TAGS = [
   { name: 'credentials', description: 'Credentials of users for MCP servers: the agent acts as the signed-in person.' },
   { name: 'webhooks', description: 'Addresses that are told about events.' },
   { name: 'schedules', description: 'Messages that are sent at given times.' },
+  { name: 'keys', description: 'The keys of the project: who may do what.' },
+  { name: 'audit-log', description: 'Who changed what.' },
   { name: 'usage', description: 'Tokens and costs, summed up.' },
 ];
 

@@ -26,9 +26,11 @@ export function addConsole(
     ctx.set('Location', 'console/');
   });
   router.get('/console/config.json', authenticate(keyLookup), async (ctx) => {
-    const { keyId } = ctx.state.caller as Caller;
+    const { keyId, approverGroups } = ctx.state.caller as Caller;
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = { workflow_url: workflowUrl(config.temporalUiUrl), ...(await namesOfKey(db, keyId)), version: VERSION };
+    const names = await namesOfKey(db, keyId);
+    const approver_groups = [...approverGroups];
+    ctx.body = { workflow_url: workflowUrl(config.temporalUiUrl), ...names, approver_groups, version: VERSION };
   });
   built.servePage(router, '/console/', 'index.html');
   built.serveAssets(router, '/console');

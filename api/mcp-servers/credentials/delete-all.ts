@@ -12,10 +12,11 @@ export const deleteCredentialsOfUser = operation({
   query: { type: 'object', properties: { user: userField }, required: ['user'] },
   success: { status: 204, description: 'Deleted, or there was none.' },
   errors: ['validation_error'],
-  async handle({ deps, caller: { projectId }, query, log }) {
-    const { dropped, grants } = await transaction(deps.db, (tx) =>
-      deleteCredentials(tx, projectId, { user: query.user! }),
-    );
+  async handle({ deps, caller: { projectId }, query, record, log }) {
+    const { dropped, grants } = await transaction(deps.db, async (tx) => {
+      await record(tx);
+      return deleteCredentials(tx, projectId, { user: query.user! });
+    });
     await dropCredentials({ ...deps, log }, dropped, grants);
   },
 });

@@ -12,8 +12,11 @@ export const deleteUserCredential = operation<undefined, UserCredential>({
   success: { status: 204, description: 'Deleted.' },
   errors: ['credential_not_found'],
   resource: credentialOfPath,
-  async handle({ deps, resource: { project_id, id }, log }) {
-    const { dropped, grants } = await transaction(deps.db, (tx) => deleteCredentials(tx, project_id, { id }));
+  async handle({ deps, resource: { project_id, id }, record, log }) {
+    const { dropped, grants } = await transaction(deps.db, async (tx) => {
+      await record(tx);
+      return deleteCredentials(tx, project_id, { id });
+    });
     await dropCredentials({ ...deps, log }, dropped, grants);
   },
 });

@@ -6,6 +6,7 @@ import { startUserOauth, storeStarted } from '../../../src/mcp/oauth/authorize.j
 import { findCredential, putCredential } from '../../../src/mcp/user-credentials.js';
 import { objectSchema } from '../../../src/platform/object-schema.js';
 import { ServiceError, validationError } from '../../../src/platform/errors.js';
+import { senderOf } from '../../http/core/audit.js';
 import { operation, type JsonSchema } from '../../http/core/operation.js';
 import { credentialAuthField, userField } from './fields.js';
 import { credentialSchema, presentCredential } from './present.js';
@@ -31,7 +32,8 @@ export const putUserCredential = operation<FromSchema<typeof body>>({
   idempotent: true,
   success: { status: 201, description: 'The credential, without its secret.', schema: credentialSchema },
   errors: ['mcp_server_not_found', 'invalid_mcp_server_url', 'mcp_oauth_failed'],
-  async handle({ deps, caller: { projectId }, body, record, log }) {
+  async handle({ deps, caller, body, record, log }) {
+    const { projectId } = caller;
     const { db, config } = deps;
     const credential = readAuth(body.auth);
     const server = await findServer(db, projectId, body.mcp_server_id);
@@ -46,7 +48,7 @@ export const putUserCredential = operation<FromSchema<typeof body>>({
     const { answer, replaced, grants } = await transaction(db, async (tx) => {
       const locked = await lockServer(tx, projectId, server.id);
       const { id, replaced, grants } = await putCredential(tx, config.encryptionKeys, locked, body.user, credential);
-      const link = started === null ? undefined : await storeStarted(tx, deps, id, started);
+      const link = started === null ? undefined : await storeStarted(tx, deps, id, started, senderOf(caller));
       const row = (await findCredential(tx, projectId, id))!;
       await record(tx, presentCredential(row));
       return { answer: presentCredential(row, link), replaced, grants };

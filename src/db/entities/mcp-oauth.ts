@@ -1,3 +1,4 @@
+import type { AuditSender } from '../../audit/write.js';
 import { EntitySchema } from 'typeorm';
 
 /** The OAuth metadata of a resource and its authorization server (src/mcp/oauth/discover). */
@@ -28,6 +29,8 @@ export interface McpOauthRow {
   client_is_dynamic: boolean;
   discovery: OauthDiscovery;
   redirect_uri: string;
+  /** Whose request began the newest authorization; null for one of an earlier version. */
+  begun_by: AuditSender | null;
   /** A sealed grant (src/mcp/oauth/grants). */
   tokens: string | null;
   tokens_expire_at: string | null;
@@ -48,6 +51,7 @@ export const McpOauthEntity = new EntitySchema<McpOauthRow & { server: unknown }
     client_is_dynamic: { type: 'boolean' },
     discovery: { type: 'json' },
     redirect_uri: { type: 'text' },
+    begun_by: { type: 'json', nullable: true },
     tokens: { type: 'text', nullable: true },
     tokens_expire_at: { type: 'text', nullable: true },
     refresh_claim: { type: 'text', nullable: true },

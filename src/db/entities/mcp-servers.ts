@@ -35,6 +35,14 @@ export interface ChangedTool {
   after: ShownTool;
 }
 
+/** Calls of a tool that a person must allow in every session. */
+export interface RequiredApproval {
+  /** The server's own name of the tool; not given: each tool that no other entry names. */
+  name?: string;
+  /** The groups of which one decides, in place of those of the session. */
+  approvers?: string[];
+}
+
 export interface McpServerRow {
   id: string;
   project_id: string;
@@ -59,6 +67,7 @@ export interface McpServerRow {
   /** The accepted version of pinned tools; null before the first tool list, or without pinning. */
   accepted_hash: string | null;
   changed_tools: ChangedTool[];
+  required_approvals: RequiredApproval[];
   server_name: string | null;
   last_probed_at: string | null;
   last_connected_at: string | null;
@@ -95,6 +104,7 @@ export const McpServerEntity = new EntitySchema<McpServerRow & McpServerTools>({
     pin_tools: { type: 'boolean', default: false },
     accepted_hash: { type: 'text', nullable: true },
     changed_tools: { type: 'json', default: [] },
+    required_approvals: { type: 'json', default: [] },
     server_name: { type: 'text', nullable: true },
     last_probed_at: { type: 'text', nullable: true },
     last_connected_at: { type: 'text', nullable: true },

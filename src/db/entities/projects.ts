@@ -25,6 +25,8 @@ interface ApiKeyRow {
   name: string | null;
   key_hash: Buffer;
   scopes: string[];
+  approver_groups: string[];
+  created_by: string | null;
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
@@ -39,6 +41,8 @@ export const ApiKeyEntity = new EntitySchema<ApiKeyRow>({
     name: { type: 'text', nullable: true },
     key_hash: { type: 'bytea' },
     scopes: { type: 'text', array: true },
+    approver_groups: { type: 'text', array: true, default: [] },
+    created_by: { type: 'text', nullable: true },
     created_at: { type: 'text', insert: false },
     expires_at: { type: 'text', nullable: true },
     revoked_at: { type: 'text', nullable: true },

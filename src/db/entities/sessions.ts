@@ -1,8 +1,10 @@
 import { EntitySchema } from 'typeorm';
 
 /** Permission of a tool: run each call at once, or only after a person allowed it. */
-interface PermissionPolicy {
+export interface PermissionPolicy {
   type: 'always_allow' | 'always_ask';
+  /** The groups of which one decides, with `always_ask`; not given: who may approve decides. */
+  approvers?: string[];
 }
 
 /** Permissions for the tools of one of the session's MCP servers (decisions.md "Person in the loop"). */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
+import type { AuditSender } from '../../audit/write.js';
 import type { Tx } from '../../db/db.js';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
@@ -106,14 +107,18 @@ export async function startUserOauth(
   return restartOauth(deps, await deps.mcpNetwork.checkUrl(url), oauth!);
 }
 
-/** Stores a started authorization. Its link works once and for 10 minutes. */
+/**
+ * Stores a started authorization. Its link works once and for 10 minutes.
+ * @param begunBy whose entry in the audit log its end is
+ */
 export async function storeStarted(
   tx: Tx,
   { config }: OauthDeps,
   id: string,
   { setup, pending, authorizationUrl }: StartedAuthorization,
+  begunBy: AuditSender,
 ): Promise<AuthorizationLink> {
-  const expiresAt = await storeSetup(tx, config.encryptionKeys, id, setup, pending);
+  const expiresAt = await storeSetup(tx, config.encryptionKeys, id, { ...setup, begunBy }, pending);
   return { authorization_url: authorizationUrl, expires_at: expiresAt };
 }
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.js';
+import type { Database, Tx } from '../../db/db.js';
 import type { McpOauthRow } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';
 import { transaction } from '../../db/transaction.js';
@@ -51,12 +51,14 @@ export function unknownAuthorization(): OauthFailure {
 /**
  * Finishes an authorization: checks the issuer, exchanges the code and stores the tokens. Tokens of another authorization
  * server or client that they replace are revoked there.
+ * @param record runs in the transaction that stores the tokens
  * @throws OauthFailure, OauthUnavailableError
  */
 export async function completeAuthorization(
   deps: OauthDeps & { db: Database; log: Logger },
   { row, server, credential }: TakenAuthorization,
   parameters: CallbackParameters,
+  record: (tx: Tx) => void,
 ): Promise<void> {
   const keys = deps.config.encryptionKeys;
   checkIssuer(row, parameters.iss);
@@ -67,7 +69,11 @@ export async function completeAuthorization(
   if (parameters.code === undefined) throw new OauthFailure('the authorization server sent no code');
   const grant = await exchange(deps, row, parameters.code);
   const { credential_version } = credential ?? server;
-  const replaced = await transaction(deps.db, (tx) => storeGrant(tx, keys, row.id, grant, credential_version));
+  const replaced = await transaction(deps.db, async (tx) => {
+    const old = await storeGrant(tx, keys, row.id, grant, credential_version);
+    if (old !== null) record(tx);
+    return old;
+  });
   if (replaced === null) {
     await tryRevoke(deps, row.id, () => grant);
     throw new OauthFailure('the MCP server was changed meanwhile; start the authorization again');

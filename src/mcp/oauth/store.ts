@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AuditSender } from '../../audit/write.js';
 import type { Db, ObjectLiteral, Tx, UpdateQuery } from '../../db/db.js';
 import { McpOauthEntity, type McpOauthRow, type OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { runSql, sql } from '../../db/sql.js';
@@ -38,7 +39,7 @@ export async function storeSetup(
   tx: Tx,
   keys: readonly Buffer[],
   id: string,
-  setup: OauthSetup,
+  setup: OauthSetup & { begunBy: AuditSender },
   { state, codeVerifier }: PendingAuthorization,
 ): Promise<string> {
   const row = {
@@ -48,6 +49,7 @@ export async function storeSetup(
     client_is_dynamic: setup.clientIsDynamic,
     discovery: setup.discovery,
     redirect_uri: setup.redirectUri,
+    begun_by: setup.begunBy,
     state_hash: hashState(state),
     code_verifier: seal(keys, 'mcp_oauth.code_verifier', id, codeVerifier),
   };

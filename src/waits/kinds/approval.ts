@@ -1,10 +1,18 @@
 import { CALL_FIELDS, errorResult, EXPIRES_AT, reasonOf, type WaitKind } from './wait-kind.js';
 
+/** What the policy of the turn said about the call. */
+export interface AskedApproval {
+  /** The groups of which one decides. Without them anybody who may approve does. */
+  approvers?: readonly string[];
+}
+
 /** A call that a person allows or denies (decisions.md "Person in the loop"). */
-export const approval: WaitKind<object, 'user.tool_confirmation'> = {
+export const approval: WaitKind<AskedApproval, 'user.tool_confirmation'> = {
   type: 'tool_confirmation',
-  action: `json_build_object(${CALL_FIELDS}, ${EXPIRES_AT})`,
+  action: `CASE WHEN w.ask->'approvers' IS NULL THEN json_build_object(${CALL_FIELDS}, ${EXPIRES_AT})
+    ELSE json_build_object(${CALL_FIELDS}, 'approvers', w.ask->'approvers', ${EXPIRES_AT}) END`,
   answers: { 'user.tool_confirmation': (_, { result }) => (result === 'allow' ? 'allowed' : 'denied') },
+  approversOf: ({ approvers = [] }) => approvers,
   resultOf(outcome, answer) {
     if (outcome === 'allowed') return null;
     if (outcome !== 'denied') return errorResult(NOT_ANSWERED);

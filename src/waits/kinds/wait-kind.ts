@@ -38,12 +38,15 @@ export interface WaitKind<Ask extends object, Type extends AnswerType> extends K
   readonly answers: { readonly [T in Type]: (ask: Ask, data: EventData[T], path: string) => Outcome };
   /** What the call came to; null: it runs now. */
   resultOf(outcome: Outcome, answer: EventData[Type] | null): WaitResult | null;
+  /** The groups of which one has to give the answer; empty: who answers needs no group. */
+  approversOf?(ask: Ask): readonly string[];
 }
 
 /** A kind for code that knows none: its functions take what its rows have. */
 export interface AnyWaitKind extends KindOfWait {
   readonly answers: { readonly [T in AnswerType]?: (ask: never, data: never, path: string) => Outcome };
   resultOf(outcome: Outcome, answer: never): WaitResult | null;
+  approversOf?(ask: never): readonly string[];
 }
 
 interface KindOfWait {

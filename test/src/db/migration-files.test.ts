@@ -9,6 +9,8 @@ const FINGERPRINTS: Record<string, string> = {
   '3-configurations-of-before.sql': 'c70cfccb8e07808c9435f63085983286488716113afcc4ac6aa21e3b8a821f08',
   '4-agents.sql': '5f188193e1c5ab9601fcb3244b499b411d06425f4427d3572a3b6fec3994d891',
   '5-sessions-of-agents.sql': '4e4b7a455d2ac7f16acd121aaeb7e701308f71c0acd1e95eb6631e64f585d7dd',
+  '6-administration.sql': 'f89a866aa8c5814b778a7d2b7d717f1c40064d242e6449bf7d4671bd5ddfa2bb',
+  '7-key-indexes.sql': '9d46e51b5eea49e77204b69c67bef99628c25febf8ac83cd207c10e62d4d6688',
 };
 
 describe('the files of migrations', () => {

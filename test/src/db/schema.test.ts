@@ -16,10 +16,23 @@ import { useDatabase, usePool } from '../../support/use.js';
 const TURNS = 60;
 /** What people and processes set up, not what turns leave behind. */
 const BOUNDED_TABLES = [
-  ...['projects', 'api_keys', 'project_storage', 'skills', 'mcp_servers', 'mcp_toolsets', 'mcp_oauth', 'webhooks', 'agents', 'agent_versions'],
+  ...[
+    'projects',
+    'api_keys',
+    'project_storage',
+    'skills',
+    'mcp_servers',
+    'mcp_toolsets',
+    'mcp_oauth',
+    'webhooks',
+    'agents',
+    'agent_versions',
+  ],
   ...['schedules', 'leases', 'workers', 'rate_limits', 'installation', 'migrations'],
   // One row for each server and user.
   'user_credentials',
+  // One row for each key that is refused, for an hour.
+  'audit_refusals',
 ];
 
 describe('the schema', () => {
@@ -68,7 +81,7 @@ describe('the schema', () => {
 
   it('the schema has the indexes that docs/operations/database.md gives a reason for, and no others', async () => {
     const rows = await db.query<{ name: string }[]>(
-      `SELECT indexname AS name FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ '^(migrations$|deltas_)'`,
+      `SELECT indexname AS name FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ '^(migrations$|deltas_|audit_log_)'`,
     );
     const page = readFileSync(new URL('../../../docs/operations/database.md', import.meta.url), 'utf8');
     const named = page

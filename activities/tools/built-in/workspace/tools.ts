@@ -1,5 +1,5 @@
 import type { WorkspaceToolset } from '../../../../src/db/entities/sessions.js';
-import { asks } from '../../../../src/sessions/tools.js';
+import { permissionOf } from '../../../../src/sessions/tools.js';
 import type { ToolDeps } from '../../tool.js';
 import type { TurnTool } from '../../tool-source.js';
 import { deliverFileOrPath } from '../deliver-file.js';
@@ -14,7 +14,7 @@ import { write } from './write.js';
 export function workspaceTools(deps: ToolDeps, places: CommandPlaces, entry: WorkspaceToolset): TurnTool[] {
   const own = [bash, read, write, edit].map((tool): TurnTool => ({
     ...builtInTool(deps, tool),
-    permission: asks(entry, tool.name) ? 'ask' : 'allow',
+    ...permissionOf(entry, tool.name),
     isSerial: true,
     kindOf: () => workspaceKind(deps, places, tool),
   }));
