@@ -1,14 +1,18 @@
 import { expect } from 'chai';
 import { runCommand, UsageError } from '../../ops/command.js';
 import { runKeys } from '../../ops/keys.js';
-import { SCOPES } from '../../src/projects/permissions.js';
+import { ALL_SCOPES, SCOPES } from '../../src/projects/permissions.js';
 import { eventually } from '../support/eventually.js';
+import { failureOf } from '../support/failure.js';
 import { createSchedule, newSchedule } from '../support/schedules.js';
 import { openSse } from '../support/sse-reader.js';
 import { useService } from '../support/use.js';
 import { runWritten } from './written.js';
 
-const FIELDS = ['id', 'project', 'name', 'scopes', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'];
+const FIELDS = [
+  ...['id', 'project', 'name', 'scopes', 'approver_groups', 'created_by'],
+  ...['created_at', 'expires_at', 'last_used_at', 'revoked_at'],
+];
 
 describe('npm run keys (decisions.md "Running it", "Results")', () => {
   const service = useService();
@@ -24,11 +28,11 @@ describe('npm run keys (decisions.md "Running it", "Results")', () => {
     expect((await service.as(out.trim())('GET', '/v1/sessions')).status).to.equal(200);
   });
 
-  it('npm run keys create says which key it is, whether its project is new, and that it has every permission', async () => {
+  it('npm run keys create says which key it is, whether its project is new, and that it has every permission but keys:write', async () => {
     const first = await run('create', '--project', 'typo');
     const [{ id }] = (await listed()) as [{ id: string }];
     expect(first.err)
-      .to.match(/^key (key_\w+) of the new project typo\nIt has every permission: .+--scopes/)
+      .to.match(/^key (key_\w+) of the new project typo\nIt has every permission but keys:write: .+--scopes/)
       .and.contain(id);
     const second = await run('create', '--project', 'typo', '--scopes', 'all');
     expect(second.err).to.match(/^key key_\w+ of the project typo\n$/);
@@ -49,8 +53,67 @@ describe('npm run keys (decisions.md "Running it", "Results")', () => {
     await run('create', '--project', 'scoped', '--scopes', 'files:read, sessions:read,files:read');
     await run('create', '--project', 'scoped', '--scopes', 'all');
     await run('create', '--project', 'scoped');
+    await run('create', '--project', 'scoped', '--scopes', 'all,keys:write');
     const scopes = (await listed()).filter(({ project }) => project === 'scoped').map((key) => key.scopes);
-    expect(scopes).to.deep.equal([SCOPES, SCOPES, ['files:read', 'sessions:read']]);
+    expect(scopes).to.deep.equal([
+      [...ALL_SCOPES, 'keys:write'],
+      ALL_SCOPES,
+      ALL_SCOPES,
+      ['files:read', 'sessions:read'],
+    ]);
+    expect(ALL_SCOPES).to.have.members(SCOPES.filter((scope) => scope !== 'keys:write'));
+  });
+
+  it('npm run keys create puts a key into approver groups, of which * is every one', async () => {
+    await run('create', '--project', 'grouped', '--approver-groups', 'finance, legal-2,finance');
+    await run('create', '--project', 'grouped', '--approver-groups', '*');
+    const groups = (await listed()).filter(({ project }) => project === 'grouped').map((key) => key.approver_groups);
+    expect(groups).to.deep.equal([['*'], ['finance', 'legal-2']]);
+    expect((await run('list')).out).to.include('approves for finance,legal-2');
+    const many = Array.from({ length: 21 }, (_, n) => `g${n}`).join(',');
+    for (const wrong of ['', 'Finance', 'a--b', '-a', 'a'.repeat(65), many]) {
+      const failed = await failureOf(runKeys(['create', '--project', 'grouped', '--approver-groups', wrong], ''));
+      expect(failed, wrong).to.be.instanceOf(UsageError);
+    }
+  });
+
+  it('npm run keys revoke takes the keys that a key made with it, if asked', async () => {
+    const { out } = await run('create', '--project', 'family', '--scopes', 'all,keys:write');
+    const [{ id }] = (await listed()) as [{ id: string }];
+    const made = await service.as(out.trim())('POST', '/v1/keys', { name: 'child', scopes: ['sessions:read'] });
+    const child = async () => (await listed()).find((key) => key.id === made.body.id)!;
+    expect(await child()).to.include({ created_by: id, revoked_at: null });
+    await run('revoke', id);
+    expect((await child()).revoked_at).to.equal(null);
+    expect((await run('revoke', id, '--descendants')).out).to.include(`revoked ${id} with the keys that it made`);
+    expect((await child()).revoked_at).to.not.equal(null);
+  });
+
+  it('npm run keys writes what it changes to the audit log of the project', async () => {
+    const { out } = await run(
+      'create',
+      '--project',
+      'logged',
+      '--approver-groups',
+      'finance',
+      '--scopes',
+      'audit:read',
+    );
+    const [{ id }] = (await listed()) as [{ id: string }];
+    await run('limit', '--project', 'logged', '--max-running-turns', '5');
+    await run('expire', id, '--at', 'never');
+    const { body } = await service.as(out.trim())('GET', '/v1/audit-log');
+    await run('revoke', id);
+    expect(
+      body.items.map(({ action, resource, details }: Record<string, unknown>) => [action, resource, details]),
+    ).to.deep.equal([
+      ['expireKey', { type: 'key', id }, {}],
+      ['limitProject', null, {}],
+      ['createKey', { type: 'key', id }, { scopes: ['audit:read'], approver_groups: ['finance'] }],
+    ]);
+    for (const entry of body.items as object[]) {
+      expect(entry).to.include({ source: 'command', outcome: 'ok', key_id: null, actor: null, request_id: null });
+    }
   });
 
   it('npm run keys create creates the project once, and sets its limit if requested', async () => {

@@ -387,7 +387,7 @@ const OWN_COLUMNS: Record<string, [key: string, own: string[]]> = {
     'session_id',
     [
       ...['id', 'session_id', 'copied_from', 'model_id', 'trace', 'cost', 'is_unpriced', 'cost_before', 'was_unpriced'],
-      ...['continues_turn_id', 'has_waiting', 'configuration_id'],
+      ...['continues_turn_id', 'has_waiting', 'configuration_id', 'sent_by_key', 'sent_by_actor'],
     ],
   ],
   events: ['session_id', ['id', 'session_id', 'turn_id']],

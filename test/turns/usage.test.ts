@@ -118,7 +118,10 @@ describe('the sums of usage', () => {
     const before = await all();
     const { log, storage } = { log: createLogger('silent', 'test'), storage: undefined as never };
     const maintain = (usageMetadataDays: number) =>
-      TASKS.usage({ config: { retentionDays: null, usageMetadataDays }, db: service.db, log, storage }, null);
+      TASKS.usage(
+        { config: { retentionDays: null, usageMetadataDays, auditLogDays: 365 }, db: service.db, log, storage },
+        null,
+      );
     expect(await maintain(90)).to.deep.equal({ counts: { summed: 4, forgotten: 0 }, next: null });
     expect(await all()).to.deep.equal(before);
     const forget = (...args: string[]) => runWritten(() => runUsage(['forget', ...args], service.config.databaseUrl));

@@ -6,6 +6,7 @@ import {
   definitionsOf,
   kindOfCall,
   offerTools,
+  approvalOf,
   permissionsOf,
   serialToolsOf,
 } from '../../../activities/tools/turn-tools.js';
@@ -26,13 +27,25 @@ const namesOf = (tools: TurnTool[]): string[] => tools.map(({ definition: { name
 
 describe('the tools of a turn', () => {
   it('the tools of a turn come in the order of their sources, with what their calls need', () => {
-    const sources = [source(tool('b', { isSerial: true }), tool('a')), source(tool('c', { permission: 'ask' }))];
+    const asking = { permission: 'ask', approvers: ['finance'], asksEverywhere: true } as const;
+    const sources = [source(tool('b', { isSerial: true }), tool('a')), source(tool('c', asking))];
     const tools = offerTools(sources, CONTEXT, LIMITS);
     expect(namesOf(tools)).to.deep.equal(['b', 'a', 'c']);
-    expect([...permissionsOf(tools)]).to.deep.equal([
-      ['b', 'allow'],
-      ['a', 'allow'],
-      ['c', 'ask'],
+    const permissions = permissionsOf(tools);
+    const runs = { permission: 'allow', approvers: [], asksEverywhere: false };
+    expect([...permissions]).to.deep.equal([
+      ['b', runs],
+      ['a', runs],
+      ['c', asking],
+    ]);
+    // Without `tools` a session says nothing; a name that the model invented needs nothing.
+    const cases = ['a', 'c', 'none'].map((name) =>
+      [true, false].map((has) => approvalOf(permissions, has, name).permission),
+    );
+    expect(cases).to.deep.equal([
+      ['allow', null],
+      ['ask', 'ask'],
+      ['allow', null],
     ]);
     expect([...serialToolsOf(tools)]).to.deep.equal(['b']);
   });

@@ -94,7 +94,9 @@ describe('agents', () => {
     });
     expect(changed.updated_at > agent.updated_at).to.equal(true);
     const { items } = await get(`/v1/agents/${agent.id}/versions`);
-    expect(items.map(({ version, instruction }: { version: number; instruction: string }) => [version, instruction])).to.deep.equal([
+    expect(
+      items.map(({ version, instruction }: { version: number; instruction: string }) => [version, instruction]),
+    ).to.deep.equal([
       [2, null],
       [1, 'Old.'],
     ]);
@@ -134,7 +136,9 @@ describe('agents', () => {
     const bodies = ['a', 'b', 'c', 'd'].map((instruction) => ({ instruction }));
     const answers = await Promise.all(bodies.map((body) => patch(agent.id, body)));
     expect(answers.map(({ body }) => body.version).sort()).to.deep.equal([2, 3, 4, 5]);
-    const only = await Promise.all(bodies.map((body) => patch(agent.id, { ...body, model_id: 'two', expected_version: 5 })));
+    const only = await Promise.all(
+      bodies.map((body) => patch(agent.id, { ...body, model_id: 'two', expected_version: 5 })),
+    );
     expect(only.map(({ status }) => status).sort()).to.deep.equal([200, 409, 409, 409]);
   });
 
@@ -142,7 +146,12 @@ describe('agents', () => {
     await insertMcpServer(service.db, 'mcp_fit');
     const skill = await newSkill(api, 'fit');
     const toolset = { type: 'mcp_toolset', mcp_server_id: 'mcp_fit' };
-    const agent = await agentWith({ mcp_servers: ['mcp_fit'], tools: [toolset], skills: [skill], fallback_model_ids: ['two'] });
+    const agent = await agentWith({
+      mcp_servers: ['mcp_fit'],
+      tools: [toolset],
+      skills: [skill],
+      fallback_model_ids: ['two'],
+    });
     for (const [body, expected] of [
       [{ mcp_servers: [] }, '422 validation_error /tools/0/mcp_server_id'],
       [{ model_id: 'two' }, '422 validation_error /model_id'],
@@ -178,7 +187,9 @@ describe('agents', () => {
     const few = await without('mcp_servers:read', 'skills:read');
     expect((await few('POST', '/v1/sessions', { agent: agent.id })).status).to.equal(201);
     const overrides = { agent: { id: agent.id, overrides: { skills: [skill] } } };
-    expect((await few('POST', '/v1/sessions', overrides)).body.error.details).to.deep.equal({ required: 'skills:read' });
+    expect((await few('POST', '/v1/sessions', overrides)).body.error.details).to.deep.equal({
+      required: 'skills:read',
+    });
     const none = await without('agents:read');
     const { id } = (await session({ agent: agent.id })).body;
     for (const [method, path, sent] of [
@@ -194,7 +205,8 @@ describe('agents', () => {
   it('a session of an agent shows the configuration of its next turn', async () => {
     const agent = await agentWith({ instruction: 'One.', tools: [custom('run')], fallback_model_ids: ['two', 'free'] });
     const pinned = (await session({ agent: agent.id })).body;
-    const following = (await session({ agent: { id: agent.id, version: 'live', overrides: { model_id: 'two' } } })).body;
+    const following = (await session({ agent: { id: agent.id, version: 'live', overrides: { model_id: 'two' } } }))
+      .body;
     const own = (await session({ model_id: 'one' })).body;
     expect(own.agent).to.equal(null);
     expect(pinned).to.deep.include({
@@ -272,7 +284,9 @@ describe('agents', () => {
     }
     expect(await get(`/v1/sessions/${id}`)).to.deep.equal(before);
     const own = (await session({ model_id: 'one' })).body.id as string;
-    expect(errorOf(await api('PATCH', `/v1/sessions/${own}`, { agent: agent.id }))).to.equal('422 validation_error /agent');
+    expect(errorOf(await api('PATCH', `/v1/sessions/${own}`, { agent: agent.id }))).to.equal(
+      '422 validation_error /agent',
+    );
   });
 
   it('a session gets another reference by PATCH, which counts in updated_at unless it changes nothing', async () => {
@@ -281,7 +295,10 @@ describe('agents', () => {
     const change = async (agent: unknown, more = {}) =>
       (await api('PATCH', `/v1/sessions/${made.id}`, { agent, ...more })).body;
     expect(await change({ id: first.id, version: 1, overrides: { thinking_enabled: false } })).to.deep.equal(made);
-    const moved = await change({ id: second.id, version: 'live' }, { metadata: { a: 'b' }, budget: budget('1', 'stop') });
+    const moved = await change(
+      { id: second.id, version: 'live' },
+      { metadata: { a: 'b' }, budget: budget('1', 'stop') },
+    );
     expect(moved).to.deep.include({
       agent: { id: second.id, version: 1, follows: true, overrides: {} },
       ...{ instruction: 'Second.', thinking_enabled: true, metadata: { a: 'b' }, budget: budget('1', 'stop') },
@@ -352,7 +369,10 @@ describe('agents', () => {
     expect(model).to.deep.include({ model_id: 'two', fallback_model_ids: ['three'] });
     expect((await fork({ model_id: 'three' })).body).to.deep.include({ model_id: 'three', fallback_model_ids: [] });
     const moved = (await fork({ agent: other.id })).body;
-    expect(moved).to.deep.include({ instruction: 'Other.', agent: { id: other.id, version: 1, follows: false, overrides: {} } });
+    expect(moved).to.deep.include({
+      instruction: 'Other.',
+      agent: { id: other.id, version: 1, follows: false, overrides: {} },
+    });
     expect(errorOf(await fork({ agent: other.id, model_id: 'two' }))).to.equal('422 validation_error /model_id');
     const own = (await session({ model_id: 'one', instruction: 'Own.' })).body.id as string;
     const joined = (await api('POST', `/v1/sessions/${own}/fork`, { agent: other.id })).body;
@@ -365,7 +385,9 @@ describe('agents', () => {
     expect(errorOf(await pushSkill(api, 'pushed'))).to.equal('409 skill_name_taken');
     expect(errorOf(await pushSkill(api, 'pushed', 'x', '?replace=false'))).to.equal('409 skill_name_taken');
     for (const value of ['yes', '1', ''])
-      expect(errorOf(await pushSkill(api, 'pushed', 'x', `?replace=${value}`))).to.equal('422 validation_error /query/replace');
+      expect(errorOf(await pushSkill(api, 'pushed', 'x', `?replace=${value}`))).to.equal(
+        '422 validation_error /query/replace',
+      );
     const second = await pushSkill(api, 'pushed', 'Second.', '?replace=true');
     expect([second.status, second.body.name]).to.deep.equal([201, 'pushed']);
     expect(second.body.id).to.not.equal(first.id);

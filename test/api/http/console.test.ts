@@ -73,6 +73,7 @@ describe('/console', () => {
       workflow_url: 'https://temporal.example.com/namespaces/default/workflows/{turn_id}',
       project: 'demo',
       key_name: null,
+      approver_groups: [],
       version: VERSION,
     });
     const other = `Bearer ask_${'a'.repeat(43)}`;

@@ -18,7 +18,7 @@ import { allItems } from '../../support/pages.js';
 import { reached } from '../../support/rows.js';
 import { newSchedule } from '../../support/schedules.js';
 import { startService, type TestService } from '../../support/service.js';
-import { newToken } from '../../support/tokens.js';
+import { keyIdOf, newToken } from '../../support/tokens.js';
 import { MULTIPART, filePart, multipartBody } from '../../support/upload.js';
 import { useService } from '../../support/use.js';
 import { writeTree } from '../../support/workspaces.js';
@@ -79,6 +79,7 @@ describe('every route', () => {
       credential_id: await insertCredential(db, 'mcp_two'),
       tool_name: await insertChangedTool(db, 'mcp_one'),
       schedule_id: await insertSchedule(db),
+      key_id: await keyIdOf(db, service.key),
       ...webhook,
     };
   });
@@ -95,6 +96,18 @@ describe('every route', () => {
     for (const route of withKey) {
       it(`${title(route)} wants a key`, async () =>
         refused(await call(service.as(null), route), 'authentication_error'));
+    }
+  });
+
+  describe('takes X-Actor', () => {
+    for (const route of withKey) {
+      it(`${title(route)} takes an X-Actor of 1 to 128 printable ASCII characters`, async () => {
+        for (const actor of ['', 'x'.repeat(129), 'Jos\u00e9', 'a\tb']) {
+          const headers = { 'X-Actor': actor };
+          const body = route[4].body === undefined ? undefined : VALID_BODY[route[4].id];
+          refused(await service.api(route[0], target(route, NONE), body, headers), 'bad_request');
+        }
+      });
     }
   });
 
@@ -193,8 +206,18 @@ describe('every route', () => {
     });
 
     it('every route does not see other projects in lists', async () => {
-      const stranger = service.as(await service.newKey({ project: 'strangers' }));
-      for (const route of paged.filter(([, path]) => !path.includes('{') && path !== '/v1/models')) {
+      const strangers = await service.newKey({ project: 'strangers' });
+      const stranger = service.as(strangers);
+      // A key is a resource of its project, and made there.
+      const own = await keyIdOf(service.db, strangers);
+      const { items: keys } = (await stranger('GET', '/v1/keys')).body;
+      expect(keys.map(({ id }: { id: string }) => id))
+        .to.include(own)
+        .and.not.include(ids.key_id);
+      const { items: entries } = (await stranger('GET', '/v1/audit-log?action=uploadSkill&limit=100')).body;
+      expect(entries).to.deep.equal([]);
+      const others = ['/v1/models', '/v1/keys', '/v1/audit-log'];
+      for (const route of paged.filter(([, path]) => !path.includes('{') && !others.includes(path))) {
         expect((await call(stranger, route)).body.items, title(route)).to.deep.equal([]);
       }
     });
@@ -239,7 +262,8 @@ describe('every route', () => {
         refused(await get('cursor=malformed'), 'invalid_cursor');
 
         const { items } = (await get('limit=100')).body;
-        expect(await allItems(service.api, `${target(route)}?limit=1`)).to.deep.equal(items);
+        const all = await allItems(service.api, `${target(route)}?limit=1`);
+        expect(all.slice(0, 100)).to.deep.equal(items);
       });
     }
   });
@@ -356,6 +380,7 @@ const NONE = {
   schedule_id: 'sched_none',
   agent_id: 'agent_none',
   version: '1',
+  key_id: 'key_none',
 };
 const VALID_QUERY: Record<string, string> = {
   workspaceContent: '?path=/workspace/a.txt',
@@ -377,6 +402,8 @@ const VALID_BODY: Record<string, object> = {
   updateWebhook: { description: 'two' },
   createSchedule: newSchedule(),
   updateSchedule: { name: 'two' },
+  createKey: { name: 'one', scopes: ['keys:write'] },
+  updateKey: { name: 'two' },
   createSessionToken: { scopes: ['read'] },
   sendAnswers: { events: [{ type: 'user.tool_confirmation', tool_use_id: 'toolu_1', result: 'allow' }] },
 };

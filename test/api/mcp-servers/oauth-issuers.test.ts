@@ -102,7 +102,7 @@ describe('Authorization servers of MCP servers', () => {
     try {
       const taken = await takeAuthorization(db, parameters);
       const deps = { db: calls.service.db, config: calls.service.config, mcpNetwork, log };
-      const reason = await completeAuthorization(deps, taken, parameters).then(
+      const reason = await completeAuthorization(deps, taken, parameters, () => undefined).then(
         () => 'stored',
         (error: Error) => error.message,
       );

@@ -32,6 +32,7 @@ describe('POST /v1/mcp-servers', () => {
       'tools_left_out',
       'pin_tools',
       'changed_tools',
+      'required_approvals',
       'server_name',
       'last_probed_at',
       'last_connected_at',

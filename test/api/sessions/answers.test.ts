@@ -91,6 +91,24 @@ describe('answers to calls', () => {
     expect(allowed.status).to.equal(201);
   });
 
+  it('answers to calls that wait for an authorization need no group to deny them, also if approvers allowed the call', async () => {
+    const ask = { approvers: ['finance'] };
+    await service.db.query('UPDATE waits SET ask = $1 WHERE turn_id = $2', [JSON.stringify(ask), turnId]);
+    const refused = await send(confirmation('toolu_1', 'deny'));
+    expect([refused.status, refused.body.error?.type, refused.body.error?.details]).to.deep.equal([
+      ...[403, 'not_an_approver', ask],
+    ]);
+    await service.db.query(
+      `UPDATE waits SET state = 'closed', outcome = 'allowed', closed_at = clock_timestamp() WHERE turn_id = $1`,
+      [turnId],
+    );
+    await insertWait(service.db, {
+      ...{ turnId, sessionId, kind: 'mcp_authorization' },
+      ask: { mcp_server_id: 'mcp_1', end_user: 'ann' },
+    });
+    expect((await send(confirmation('toolu_1', 'deny'))).status).to.equal(201);
+  });
+
   it('answers to calls have the actor that was given', async () => {
     await addCall(1, 'toolu_2', 'custom_tool_result');
     await addCall(2, 'toolu_3', 'custom_tool_result');

@@ -16,6 +16,7 @@ describe('a call of a tool that a person tries', () => {
       const { content, isError } = await trials.run({
         projectId: 'demo',
         server: { name: 'tools', url: server.url },
+        begin: async () => undefined,
         toolName: 'slow',
         input: {},
         idempotencyKey: 'one',

@@ -10,6 +10,7 @@ const claims: SessionToken = {
   sessionId: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
   scopes: new Set(['read', 'answer']),
   actor: 'Jané "x" 🙂',
+  approverGroups: new Set(['finance']),
   expiresAt: 2_000_000,
 };
 const token = tokens.sign(claims);

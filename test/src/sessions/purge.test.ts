@@ -12,6 +12,7 @@ const TABLES = [
 const NOT_PURGED = [
   ...['turn_usage', 'webhook_deliveries', 'files', 'schedules', 'schedule_runs'],
   ...['open_turns', 'token_streams', 'deltas', 'workspaces', 'kept_workspaces'],
+  'audit_log',
 ];
 
 describe('the purge of deleted sessions', () => {

@@ -433,7 +433,7 @@ describe('deltas', () => {
         { ...deps, workflows },
         {
           ...{ call, deltas: { last: 1, runs: [[DELTA, 'Hello']] }, isLast: false, output: null },
-          ...{ callOf: (use) => use, showsThinking: true, permissionOf: () => null },
+          ...{ callOf: (use) => use, showsThinking: true, approvalOf: () => ({ permission: null, approvers: [] }) },
           answer: {
             content: [{ type: 'text', text: 'Hello' }],
             stopReason: 'end_turn',

@@ -113,7 +113,7 @@ describe('a change of a turn', () => {
         const store = (of: typeof deps) =>
           storeStep(of, {
             ...{ call, deltas: { last: 0, runs: [] }, isLast: false, output },
-            ...{ callOf: (use) => use, showsThinking: true, permissionOf: () => null },
+            ...{ callOf: (use) => use, showsThinking: true, approvalOf: () => ({ permission: null, approvers: [] }) },
             answer: { content, stopReason: 'tool_use', usage: USAGE, firstTokenMs: 1 },
           });
         const broken = store({ ...deps, db: breakingAtCommit(db, isCommitted) });

@@ -126,7 +126,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
         deltas: { last: 0, runs: [] },
         callOf: (use) => use,
         showsThinking: true,
-        permissionOf: () => null,
+        approvalOf: () => ({ permission: null, approvers: [] }),
         isLast: isCancelled,
         output: null,
       });

@@ -87,7 +87,7 @@ describe('interleavings of writers', () => {
         deltas: { last: 0, runs: [] },
         callOf: (use) => use,
         showsThinking: true,
-        permissionOf: () => null,
+        approvalOf: () => ({ permission: null, approvers: [] }),
         isLast: false,
         output: null,
       });

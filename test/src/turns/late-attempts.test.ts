@@ -54,7 +54,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     const more = {
       callOf: <T>(use: T): T => use,
       showsThinking: true,
-      permissionOf: () => null,
+      approvalOf: () => ({ permission: null, approvers: [] }),
       isLast: false,
       output: null,
     };

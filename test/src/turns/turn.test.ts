@@ -13,9 +13,16 @@ const at = (seconds: number): string => isoOf(microsOf(QUEUED) + Math.round(seco
 const micros = (seconds: number): number => microsOf(at(seconds));
 
 const ROW: TurnRow = {
-  ...{ id: 'turn_1', session_id: 'ses_1', project_id: 'prj_1', number: 2, model_id: null,
-  agent_id: null,
-  agent_version: null, queued_at: QUEUED },
+  ...{
+    id: 'turn_1',
+    session_id: 'ses_1',
+    project_id: 'prj_1',
+    number: 2,
+    model_id: null,
+    agent_id: null,
+    agent_version: null,
+    queued_at: QUEUED,
+  },
   ...{ state: 'queued', position: 1, fallback_model_id: null, has_waiting: false, end_reason: null },
   ...{ started_at: null, ended_at: null, transition_at: QUEUED, cancel_requested_at: null, progress_at: QUEUED },
   ...{ connected_at: null, connect_ms: null, first_token_at: null, model_calls: 0 },
