@@ -1,10 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { AuditLogView } from './audit-log/audit-log-view.js';
 import { useService } from './client/service.js';
 import { ConnectionsView } from './connections/connections-view.js';
 import { NewConnection } from './connections/new-connection.js';
 import { Conversation } from './conversation/conversation.js';
 import { FilesView } from './files/files-view.js';
 import { InboxView } from './inbox/inbox-view.js';
+import { KeyView } from './keys/key-view.js';
+import { KeysView } from './keys/keys-view.js';
+import { NewKey } from './keys/new-key.js';
 import { McpServerView } from './mcp-servers/mcp-server-view.js';
 import { McpServersView } from './mcp-servers/mcp-servers-view.js';
 import { NewMcpServer } from './mcp-servers/new-mcp-server.js';
@@ -129,6 +133,9 @@ function View({ route: { segments, query } }: { route: Route }) {
     case 'webhooks':
       if (id === 'new') return <NewWebhook />;
       return id === undefined ? <WebhooksView /> : <WebhookView id={id} />;
+    case 'keys':
+      if (id === 'new') return <NewKey />;
+      return id === undefined ? <KeysView /> : <KeyView id={id} />;
     case 'schedules':
       if (id === 'new') return <NewSchedule />;
       return id === undefined ? <SchedulesView /> : <ScheduleView id={id} />;
@@ -137,6 +144,8 @@ function View({ route: { segments, query } }: { route: Route }) {
   switch (place) {
     case 'inbox':
       return <InboxView />;
+    case 'audit-log':
+      return <AuditLogView key={query.toString()} query={query} />;
     case 'usage':
       return <UsageView query={query} />;
     case 'files':

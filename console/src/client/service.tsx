@@ -14,10 +14,18 @@ interface ConsoleConfig {
   /** Of the key that this tab uses; null until it is known. */
   project: string | null;
   key_name: string | null;
+  /** The groups in which it approves calls; `*`: every group. */
+  approver_groups: string[];
   version: string | null;
 }
 
-const UNKNOWN: ConsoleConfig = { workflow_url: null, project: null, key_name: null, version: null };
+const UNKNOWN: ConsoleConfig = {
+  workflow_url: null,
+  project: null,
+  key_name: null,
+  approver_groups: [],
+  version: null,
+};
 
 interface Service {
   client: AgentSessionClient;

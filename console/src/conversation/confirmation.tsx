@@ -1,12 +1,29 @@
 import { useState } from 'preact/hooks';
 import type { WaitingCall } from '../../../client/src/index.js';
+import { useService } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { isFirstClick } from '../parts/first-click.js';
 import { Time } from '../parts/time.js';
 import { useDecisions } from './decision-context.js';
 
-export function Confirmation({ action }: { action: WaitingCall }) {
+type ConfirmedCall = Extract<WaitingCall, { type: 'tool_confirmation' }>;
+
+/** True if this key may decide about the call: it has one of the groups that the call asks for, if it asks for any. */
+export function mayDecide({ approvers }: Pick<ConfirmedCall, 'approvers'>, groups: readonly string[]): boolean {
+  return approvers === undefined || groups.includes('*') || approvers.some((group) => groups.includes(group));
+}
+
+export function Confirmation({ action }: { action: ConfirmedCall }) {
+  const { approver_groups: groups } = useService().config;
+  const { approvers } = action;
+  if (approvers !== undefined && !mayDecide(action, groups)) {
+    return <p class="note">You cannot answer this: {approvers.join(' or ')} does.</p>;
+  }
+  return <Decision action={action} />;
+}
+
+function Decision({ action }: { action: ConfirmedCall }) {
   const { answer } = useDecisions();
   const [reason, setReason] = useState('');
   const { tool_use_id: id } = action;
@@ -41,6 +58,7 @@ export function Confirmation({ action }: { action: WaitingCall }) {
         />
       </div>
       <p class="hint">
+        {action.approvers !== undefined && `${action.approvers.join(' or ')} decides. `}
         Without an answer the call fails <Time at={action.expires_at} />.
       </p>
     </form>

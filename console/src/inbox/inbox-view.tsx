@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { RequiredAction, Session } from '../../../client/src/index.js';
 import { exactText } from '../../../src/platform/exact-json.js';
-import { useClient } from '../client/service.js';
+import { useClient, useService } from '../client/service.js';
 import { BudgetForm } from '../conversation/budget-form.js';
-import { Confirmation } from '../conversation/confirmation.js';
+import { Confirmation, mayDecide } from '../conversation/confirmation.js';
 import { Connect } from '../conversation/connect.js';
 import { CustomResultForm } from '../conversation/custom-result-form.js';
 import { DecisionContext, type Decisions } from '../conversation/decision-context.js';
@@ -33,6 +33,7 @@ interface Listed extends Open {
 /** What waits for a person in all sessions of the project, to be answered here. */
 export function InboxView() {
   const client = useClient();
+  const { approver_groups: groups } = useService().config;
   const announce = useAnnounce();
   const { sessions, hasMore, error, reload } = useWaitingSessions();
   const [chosen, setChosen] = useState<string | null>(null);
@@ -71,7 +72,7 @@ export function InboxView() {
     void reload();
   };
   const decide = async (one: Open | undefined, result: 'allow' | 'deny'): Promise<void> => {
-    if (one?.action.type !== 'tool_confirmation') return;
+    if (one?.action.type !== 'tool_confirmation' || !mayDecide(one.action, groups)) return;
     const { tool_use_id } = one.action;
     setFailed(null);
     decided.current.add(one.key);

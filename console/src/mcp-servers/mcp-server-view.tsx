@@ -14,6 +14,7 @@ import { navigate } from '../route.js';
 import { AllowedTools } from './allowed-tools.js';
 import { Authorization } from './authorization.js';
 import { CalledAs } from './called-as.js';
+import { RequiredApprovals } from './required-approvals.js';
 import { PinnedTools } from './pinned-tools.js';
 import { ServerTools } from './server-tools.js';
 import { toolCount } from './tool-count.js';
@@ -52,6 +53,7 @@ export function McpServerView({ id }: { id: string }) {
       <ServerTools server={server} />
       <CalledAs server={server} onChanged={replace} />
       <PinnedTools server={server} onChanged={replace} />
+      <RequiredApprovals key={`approvals ${server.updated_at}`} server={server} onSaved={replace} />
       <AllowedTools key={server.updated_at + server.last_probed_at} server={server} onSaved={replace} />
     </>
   );

@@ -1,6 +1,7 @@
 import type { McpServer } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useLoad } from '../client/use-load.js';
+import { GroupsField } from '../keys/groups-field.js';
 import { CheckList } from '../parts/check-list.js';
 import { ErrorNote } from '../parts/error-note.js';
 import { Checkbox } from '../parts/fields.js';
@@ -75,6 +76,14 @@ function ToolPermissions({ server, asking, onChange }: ToolPermissionsProps) {
             options={allowedToolNames(server).map((name) => ({ value: name, label: name }))}
             selected={names}
             onChange={(selected) => onChange({ ...asking, names: selected })}
+          />
+        )}
+        {(all || names.length > 0) && (
+          <GroupsField
+            label="Who decides"
+            hint="Approver groups; without any, every key that may approve."
+            value={asking.approvers}
+            onChange={(approvers) => onChange({ ...asking, approvers })}
           />
         )}
         <Checkbox

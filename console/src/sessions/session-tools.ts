@@ -1,4 +1,5 @@
 import type { McpServer, SessionTool } from '../../../client/src/index.js';
+import { groupsOf } from '../keys/groups-field.js';
 import { exactText } from '../../../src/platform/exact-json.js';
 
 /** Which tools of a server wait for a person's answer before they run. */
@@ -8,13 +9,15 @@ export interface Asking {
   names: string[];
   /** The server may ask the person while a call runs. */
   elicitation: boolean;
+  /** The approver groups that decide, as a person types them; empty: who may approve decides. */
+  approvers: string;
 }
 
 export type WorkspaceToolset = Extract<SessionTool, { type: 'workspace' }>;
 
 export type AskingByServer = Record<string, Asking>;
 
-export const ASK_NOTHING: Asking = { all: false, names: [], elicitation: false };
+export const ASK_NOTHING: Asking = { all: false, names: [], elicitation: false, approvers: '' };
 
 /** The names of a server's tools that agents see. */
 export function allowedToolNames({ tools, allowed_tools: allowed }: McpServer): string[] {
@@ -30,9 +33,12 @@ export function sessionTools(
   custom: SessionTool[],
 ): SessionTool[] {
   const toolsets = serverIds.flatMap((id): SessionTool[] => {
-    const { all, names, elicitation } = asking[id] ?? ASK_NOTHING;
+    const { all, names, elicitation, approvers } = asking[id] ?? ASK_NOTHING;
+    const groups = groupsOf(approvers);
     if (!all && names.length === 0 && !elicitation) return [];
-    const ask = { permission_policy: { type: 'always_ask' as const } };
+    const ask = {
+      permission_policy: { type: 'always_ask' as const, ...(groups.length > 0 && { approvers: groups }) },
+    };
     return [
       {
         type: 'mcp_toolset',
@@ -66,7 +72,9 @@ export function askingOf(tools: readonly SessionTool[]): AskingByServer {
       if (tool.type !== 'mcp_toolset') return [];
       const { mcp_server_id: id, configs = [], elicitation = false } = tool;
       const asks = configs.filter(({ permission_policy: policy }) => policy.type === 'always_ask');
-      return [[id, { all: asksAlways(tool), names: asks.map(({ name }) => name), elicitation }]];
+      const policies = [tool.default_config, ...asks].map((config) => config?.permission_policy.approvers ?? []);
+      const approvers = [...new Set(policies.flat())].join(', ');
+      return [[id, { all: asksAlways(tool), names: asks.map(({ name }) => name), elicitation, approvers }]];
     }),
   );
 }

@@ -17,6 +17,8 @@ export const PLACES: readonly Place[] = [
   { name: 'connections', label: 'Connections', icon: 'link' },
   { name: 'schedules', label: 'Schedules', icon: 'schedule' },
   { name: 'webhooks', label: 'Webhooks', icon: 'webhook' },
+  { name: 'keys', label: 'Keys', icon: 'key' },
+  { name: 'audit-log', label: 'Audit log', icon: 'log' },
 ];
 
 export const TABS = PLACES.slice(0, 3);
