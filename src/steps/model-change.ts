@@ -25,12 +25,14 @@ export function nextModel(
 }
 
 /** @throws TurnEndedError if there is no such turn */
-export async function loadTurnModels(db: Db, turnId: string): Promise<TurnModels> {
-  const [turn] = await runSql<TurnModels>(
+export async function loadTurnModels(db: Db, turnId: string): Promise<TurnModels & { hasBudget: boolean }> {
+  const [turn] = await runSql<TurnModels & { hasBudget: boolean }>(
     db,
     sql`SELECT coalesce(turns.fallback_model_id, turns.model_id, ${rawSql(MODEL_ID)}) AS "modelId",
-          turns.fallback_model_id AS "fallbackModelId", ${rawSql(FALLBACK_MODEL_IDS)} AS "fallbackModelIds"
-        FROM turns ${rawSql(configurationOfTurn('turns'))} WHERE turns.id = ${turnId}`,
+          turns.fallback_model_id AS "fallbackModelId", ${rawSql(FALLBACK_MODEL_IDS)} AS "fallbackModelIds",
+          sessions.budget IS NOT NULL AS "hasBudget"
+        FROM turns ${rawSql(configurationOfTurn('turns'))} JOIN sessions ON sessions.id = turns.session_id
+        WHERE turns.id = ${turnId}`,
   );
   if (turn === undefined) throw new TurnEndedError(turnId);
   return turn;

@@ -62,6 +62,16 @@ describe('the chat of examples/ in a browser', function () {
     await page.emulateMedia({ colorScheme: 'light' });
   };
 
+  it('the page runs the script of a skill that its agent has, with a token alone', async () => {
+    const command = 'sh /mnt/skills/parcel/parcel.sh 1200';
+    example.system.model.on(/^What does/, steps(toolUse('bash', { command }), 'It costs 8.50.'));
+    const page = await begin(await example.signIn('ada'), 'What does a parcel cost?');
+    await shows(page, 'It costs 8.50.');
+    const events = await example.system.history(sessionOf(page));
+    expect(events.find(({ type }) => type === 'agent.tool_result')!.content).to.include('A parcel of 1200 g costs 8.50.');
+    expect(events[0]!.skills).to.deep.equal([]);
+  });
+
   for (const [kind, path] of [
     ['AI SDK', '/'],
     ['AG-UI', '/ag-ui.html'],

@@ -33,7 +33,7 @@ export async function startChatExample(): Promise<ChatExample> {
   const url = `http://127.0.0.1:${port}`;
   const system = await startFaultSystem({
     allowedHosts: [`127.0.0.1:${shopPort}`],
-    env: { CORS_ORIGINS: `${url},http://127.0.0.1:${docsPort}` },
+    env: { SANDBOX_PROVIDER: 'bubblewrap', CORS_ORIGINS: `${url},http://127.0.0.1:${docsPort}` },
   });
   const { PATH, HOME } = process.env;
   const env = {

@@ -58,9 +58,9 @@ describe('a turn of an agent', () => {
   it('a turn of an agent begins with the version that is live, and keeps it while it is open', async () => {
     const agent = await agentWith({ instruction: 'Say one.' });
     const [following, pinned] = [await follow(agent.id), await session(agent.id)];
-    const open = await streaming(service, { sessionId: following, then: [toolUse('list_files')] });
+    const open = await streaming(service, { sessionId: following, content: 'Begin', then: [toolUse('list_files')] });
     await patch(agent.id, { instruction: 'Say two.', model_id: 'two' });
-    model.on(/Count/, 'Done.');
+    model.on(/Begin/, 'Done.');
     open.gate.open();
     await service.ended(following);
     expect(lastSystem()).to.include('Say one.');
@@ -79,10 +79,10 @@ describe('a turn of an agent', () => {
 
   it('messages that wait have the version of the time at which their turn begins', async () => {
     const agent = await agentWith({ instruction: 'Say one.' });
-    const open = await streaming(service, { sessionId: await follow(agent.id) });
-    await service.send(open.sessionId, 'Second', { when_running: 'queue' });
+    const open = await streaming(service, { sessionId: await follow(agent.id), content: 'Before it' });
+    await service.send(open.sessionId, 'Behind it', { when_running: 'queue' });
     await patch(agent.id, { instruction: 'Say two.' });
-    model.on(/Second/, 'Two.');
+    model.on(/Behind it/, 'Two.');
     open.gate.open();
     await eventually('the second turn has ended', async () => {
       const turns = await turnsOf(open.sessionId);
@@ -98,7 +98,7 @@ describe('a turn of an agent', () => {
     model.reply('Mine.');
     await run(id, 'First');
     await patch(agent.id, { instruction: 'Say two.', description: 'Two' });
-    const open = await streaming(service, { sessionId: id });
+    const open = await streaming(service, { sessionId: id, content: 'Meanwhile' });
     const { status } = await api('PATCH', `/v1/sessions/${id}`, { agent: { id: agent.id, version: 1 } });
     expect(status).to.equal(200);
     open.gate.open();
@@ -183,9 +183,7 @@ describe('a turn of an agent', () => {
     const agent = await agentWith();
     const id = await follow(agent.id, undefined, { budget: budget('1', 'stop') });
     await patch(agent.id, { fallback_model_ids: ['free', 'two'] });
-    model.on(/Fall/, ({ body }: { body: { model: string } }) =>
-      body.model === 'one' ? failure('invalid_request_error') : text('Two.'),
-    );
+    model.on(/Fall/, ({ body }) => (body.model === 'one' ? failure('invalid_request_error') : text('Two.')));
     const events = await service.run(id, 'Fall');
     expect(events.filter(({ type }) => type === 'agent.model_changed')).to.have.length(1);
     expect(events.find(({ type }) => type === 'agent.model_changed')).to.include({ from: 'one', to: 'two' });

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import {
   AgentSessionClient,
   ApiError,
@@ -8,6 +10,8 @@ import {
 import type { Person } from './people.js';
 
 export const { BASE = 'http://127.0.0.1:8080', SHOP = 'http://127.0.0.1:7401/mcp' } = process.env;
+const AGENT = 'shop-chat';
+const SKILL = join(import.meta.dirname, '../skill');
 const { KEY } = process.env;
 if (KEY === undefined) throw new Error('Set KEY to an API key of the service: see README.md.');
 
@@ -26,17 +30,36 @@ export async function listChats(person: Person): Promise<object[]> {
 }
 
 export async function createChat(person: Person): Promise<{ id: string }> {
-  const { modelId, shopId } = await (prepared ??= prepare());
-  const session = {
+  const { agentId } = await (prepared ??= prepare());
+  // Whatever the agent becomes, the chat has it from its next turn on.
+  const agent = { id: agentId, version: 'live' } as const;
+  const { id } = await service.createSession({ agent, metadata: metadataOf(person), user: person.id });
+  return { id };
+}
+
+/** The agent of this name as this file has it: it is made once, and gets a version where this file has changed. */
+async function pushAgent(modelId: string, shopId: string): Promise<string> {
+  const configuration = {
+    description: 'Helps the customers of a shop.',
     model_id: modelId,
     instruction: 'You help the customers of a shop with their orders. Ask for a date with pick_date.',
     mcp_servers: [shopId],
     tools: toolsOf(shopId),
-    metadata: metadataOf(person),
-    user: person.id,
+    // A page with a token may not name skills: they are the agent's. Its scripts run in the workspace.
+    skills: [{ name: await pushSkill() }],
   };
-  const { id } = await service.createSession(session);
-  return { id };
+  const {
+    items: [agent],
+  } = await service.listAgents({ name: AGENT });
+  if (agent === undefined) return (await service.createAgent({ name: AGENT, ...configuration })).id;
+  // One that changes nothing makes no version.
+  return (await service.updateAgent(agent.id, configuration)).id;
+}
+
+/** The folder `skill` as a package: it takes the place of the one that was pushed before. */
+async function pushSkill(): Promise<string> {
+  const content = execFileSync('zip', ['-q', '-r', '-X', '-', 'SKILL.md', 'parcel.sh'], { cwd: SKILL });
+  return (await service.uploadSkill({ filename: 'skill.zip', content }, { replace: true })).name;
 }
 
 /** What the agent may do alone, what a person must allow, and what the page does. */
@@ -48,6 +71,7 @@ function toolsOf(shopId: string): NonNullable<NewSession['tools']> {
       configs: [{ name: 'refund_order', permission_policy: { type: 'always_ask' } }],
       elicitation: true,
     },
+    { type: 'workspace' },
     {
       type: 'custom',
       name: 'pick_date',
@@ -113,23 +137,27 @@ async function found<T>(work: Promise<T>): Promise<T> {
 
 interface Prepared {
   modelId: string;
-  shopId: string;
+  agentId: string;
 }
 
 let prepared: Promise<Prepared> | null = null;
 
-/** The first model of the service unless MODEL names another one, and the shop as an MCP server. */
+/** The first model of the service unless MODEL names another one, the shop as an MCP server, and the agent that has both. */
 async function prepare(): Promise<Prepared> {
   try {
     const { MODEL } = process.env;
     const modelId = MODEL ?? (await service.listModels({ limit: 1 })).items[0]!.id;
-    for await (const { id, url } of service.eachMcpServer()) if (url === SHOP) return { modelId, shopId: id };
-    return { modelId, shopId: (await service.registerMcpServer({ name: 'shop', url: SHOP })).id };
+    return { modelId, agentId: await pushAgent(modelId, await shopOf()) };
   } catch (error) {
     // The next request tries again.
     prepared = null;
     throw error;
   }
+}
+
+async function shopOf(): Promise<string> {
+  for await (const { id, url } of service.eachMcpServer()) if (url === SHOP) return id;
+  return (await service.registerMcpServer({ name: 'shop', url: SHOP })).id;
 }
 
 const COMMANDS = [
@@ -138,6 +166,7 @@ const COMMANDS = [
   ['Deliver it on another day', 'call pick_date with {"question": "Which day suits you?"}'],
   ['Choose how it is delivered', 'call book_delivery with {"order": "A-17"}'],
   ['Give me a receipt', 'call deliver_file with {"filename": "receipt.txt", "content": "Order A-17: 40"}'],
+  ['What does a parcel cost?', 'call bash with {"command": "sh /mnt/skills/parcel/parcel.sh 1200"}'],
   ['Tell me a long story', 'write 300 words at 15 words per second'],
 ] as const;
 
