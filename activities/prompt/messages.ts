@@ -1,5 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { isOpen, type TurnState } from '../../src/db/turn-states.js';
+import { truncateUtf8 } from '../../src/platform/text.js';
 import { describeFile } from '../../src/steps/session-files.js';
 import { isWorkspaceTool } from '../../src/sessions/tools.js';
 import type { Conversation } from '../../src/steps/conversation.js';
@@ -30,6 +31,9 @@ const NOTES: Partial<Record<TurnState, string>> = {
   cancelled: '[The previous turn was cancelled by the user before it was finished.]',
   failed: '[The previous turn failed before it was finished.]',
 };
+
+/** Of a changed input that the model is told. */
+const MAX_CHANGED_INPUT_BYTES = 2048;
 
 const OUTPUT_REMINDER = '[The turn has not ended: call give_output with its result.]';
 
@@ -171,15 +175,16 @@ function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthro
     .filter((block) => block.type === 'tool_use')
     .map((use, index) => {
       const call = step.calls[index];
+      const changed = changedInput(call);
       if (call?.content == null) {
         return {
           type: 'tool_result',
           tool_use_id: use.id,
           is_error: true,
-          content: withoutResult(turn, call, rendering),
+          content: withNote(changed, withoutResult(turn, call, rendering)),
         };
       }
-      const content = resultContent(call, rendering);
+      const content = [...changed, ...resultContent(call, rendering)];
       return {
         type: 'tool_result',
         tool_use_id: use.id,
@@ -187,6 +192,18 @@ function resultsOf(step: PastStep, turn: PastTurn, rendering: Rendering): Anthro
         ...(content.length > 0 && { content }),
       };
     });
+}
+
+/** What a call ran with, if a person has changed what the model wrote. */
+function changedInput(call: PastCall | undefined): Anthropic.TextBlockParam[] {
+  if (typeof call?.changedInput !== 'string') return [];
+  const shown = truncateUtf8(call.changedInput, MAX_CHANGED_INPUT_BYTES);
+  const end = shown.length < call.changedInput.length ? '…' : '';
+  return [text(`[A person changed the input of this call to: ${shown}${end}]`)];
+}
+
+function withNote(note: Anthropic.TextBlockParam[], result: string): string | Anthropic.TextBlockParam[] {
+  return note.length === 0 ? result : [...note, text(result)];
 }
 
 /** Effects must not be hidden: only a call that was never sent is said not to have run. */

@@ -1,6 +1,7 @@
 import type { Tx } from '../../src/db/db.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import type { ToolDefinition } from '../../src/models/request.js';
+import type { ToolToAsk } from '../../src/mcp/asked-tool.js';
 import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
 import type { Turn } from '../../src/turns/turn.js';
@@ -41,6 +42,8 @@ export interface TurnTool {
   approvers?: readonly string[];
   /** A person must allow each call also in a session without `tools`. */
   asksEverywhere?: boolean;
+  /** Of a tool whose calls a person allows: what the person is shown, and what an approval may be remembered of. */
+  asked?: ToolToAsk;
   /** Calls of such tools in one step run one after another. */
   isSerial: boolean;
   /** Whose definition it is, for people; null for one of the service's own. */

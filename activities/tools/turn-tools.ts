@@ -1,3 +1,4 @@
+import { askedTool, type AskedTool } from '../../src/mcp/asked-tool.js';
 import type { ToolDefinition } from '../../src/models/request.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { CallApproval, CallPermission } from '../../src/steps/step-calls.js';
@@ -60,6 +61,22 @@ export function permissionsOf(tools: readonly TurnTool[]): Map<string, OfferedPe
 
 export function serialToolsOf(tools: readonly TurnTool[]): Set<string> {
   return new Set(tools.filter(({ isSerial }) => isSerial).map(({ definition: { name } }) => name));
+}
+
+/** The tools of these names whose calls a person allows, by name. */
+export function askedToolsOf(
+  sources: Sources,
+  turn: TurnContext,
+  names: readonly string[],
+  limits: DefinitionLimits,
+): Map<string, AskedTool> {
+  const named = new Set(names);
+  const tools = offerTools(sources, { turn, customTools: [], outputSchema: null }, limits);
+  return new Map(
+    tools.flatMap(({ definition: { name }, asked, approvers = [], asksEverywhere = false }) =>
+      asked !== undefined && named.has(name) ? [[name, askedTool(asked, { approvers, asksEverywhere })]] : [],
+    ),
+  );
 }
 
 /** Finds how a call of a turn is made. */

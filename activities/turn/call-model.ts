@@ -6,7 +6,9 @@ import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
-import { approvalOf } from '../tools/turn-tools.js';
+import { loadContext } from '../../src/steps/context.js';
+import { approvalOf, askedToolsOf } from '../tools/turn-tools.js';
+import { definitionLimits } from './definition-limits.js';
 import { callOnce, isTooLong, MediaRefusedError } from '../model/call-once.js';
 import { withMemoryOf } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
@@ -145,6 +147,10 @@ async function callAndStore(
         callOf: prepared.callOf,
         showsThinking: prepared.showsThinking,
         approvalOf: (name) => approvalOf(prepared.permissions, prepared.hasTools, name),
+        askedTools: async (names) => {
+          const turn = await loadContext(deps.db, call.turnId);
+          return askedToolsOf(deps.toolSources, turn, names, definitionLimits(deps, turn));
+        },
         isLast: call.step >= config.maxSteps,
         output,
       });

@@ -28,7 +28,7 @@ export const listMcpServerTools = operation<undefined, McpServerRow>({
 });
 
 function presentTool(
-  { annotations, task_support, ...tool }: McpTool,
+  { annotations, task_support, title: _title, hints: _hints, ...tool }: McpTool,
   statusOf: ReturnType<typeof toolStatuses>,
 ): Record<string, unknown> {
   return serverTool.present({

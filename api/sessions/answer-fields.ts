@@ -1,7 +1,7 @@
-import { confirmationResult, elicitationAnswer, elicitationContent } from '../../src/events/own-fields.js';
+import { confirmationResult, elicitationAnswer, elicitationContent, remember } from '../../src/events/own-fields.js';
 import { answerEventSchema } from '../../src/events/schema.js';
 import { described, objectSchema, orNull } from '../../src/platform/object-schema.js';
-import { flag, text } from '../../src/platform/schema-fields.js';
+import { anyObject, flag, text } from '../../src/platform/schema-fields.js';
 import type { JsonSchema } from '../http/core/operation.js';
 
 const MAX_EVENTS = 50;
@@ -31,6 +31,14 @@ const answer = {
             maxLength: 1000,
             description: 'Only with deny: a message for the agent.',
           },
+          input: orNull(
+            anyObject,
+            'Only with allow: what the call runs with, in place of what the model wrote. It has to fit the input schema of the tool; at most 256 KiB as compact JSON.',
+          ),
+          remember: described(
+            remember,
+            'Only with allow, and without a changed input: `session` lets later calls of this tool in this session run without asking, as long as its description, schema and annotations stay. At most 100 tools of a session.',
+          ),
           actor,
         },
       ),
@@ -108,6 +116,8 @@ export const storedAnswersSchema = {
           tool_use_id: 'toolu_01A09q90qw90lq917835lq9',
           result: 'allow',
           deny_message: null,
+          input: null,
+          remember: null,
           actor: 'jane@example.com',
         },
       ],

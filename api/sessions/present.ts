@@ -59,6 +59,7 @@ export const sessionExample = {
   tools: [],
   required_actions: [],
   waiting_since: null,
+  remembered_approvals: [],
   queue: { length: 0, state: 'open' },
   fallback_model_ids: ['claude-haiku-4-5'],
   user: null,
@@ -90,6 +91,17 @@ const forkedFrom = {
       forkedWorkspace,
       'Whether its workspace began as the version that stood at the end of that turn, or as the oldest later one that was kept; null without a workspace.',
     ),
+  }),
+} as const;
+
+const rememberedApproval = {
+  $id: 'RememberedApproval',
+  description: 'A tool whose calls a person has allowed for the session. PATCH `forget_approvals` takes it back.',
+  ...objectSchema({
+    name: described(text, 'The name of the tool, as the model saw it.'),
+    tool_use_id: described(text, 'Id of the call with which it was remembered. Send it in `forget_approvals`.'),
+    actor: { type: ['string', 'null'], description: 'Who decided; null without one.' },
+    created_at: described(timestamp, 'When it was remembered.'),
   }),
 } as const;
 
@@ -130,6 +142,11 @@ const session = presented(
       timestampOrNull,
       'When the oldest of `required_actions` was asked; null while the session waits for nothing.',
     ),
+    remembered_approvals: {
+      type: 'array',
+      items: rememberedApproval,
+      description: 'The tools whose calls a person has allowed for the session, oldest first.',
+    },
     queue,
     fallback_model_ids: {
       type: 'array',
@@ -150,7 +167,7 @@ const session = presented(
     created_at: described(timestamp, 'When it was created.'),
     updated_at: described(
       timestamp,
-      'When its metadata, budget or agent last changed, or its latest turn changed its state.',
+      'When its metadata, budget, agent or remembered approvals were last changed by PATCH, or its latest turn changed its state.',
     ),
   },
   sessionExample,
@@ -175,6 +192,7 @@ export function presentSession(row: Session): Record<string, unknown> {
     status: row.turn_state === null ? 'IDLE' : STATUS_OF_TURN[row.turn_state],
     tools: new JsonText(row.tools),
     required_actions: new JsonText(row.required_actions),
+    remembered_approvals: new JsonText(row.remembered_approvals),
     forked_from:
       row.forked_from_session_id === null
         ? null

@@ -19,6 +19,7 @@ import {
   mergeMetadata,
 } from '../../src/sessions/metadata.js';
 import { budgetSchema, checkBudgetForSession } from '../../src/sessions/budget.js';
+import { MAX_REMEMBERED, remembersAny } from '../../src/sessions/remembered-approvals.js';
 import {
   findSession,
   lockSession,
@@ -51,6 +52,13 @@ const body = {
       referenceSchema,
       'Replaces the reference to an agent, from the next turn on; only in a session that was created with one.',
     ),
+    forget_approvals: {
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: MAX_REMEMBERED,
+      description:
+        'Takes back remembered approvals: each `tool_use_id` is one of `remembered_approvals`; others change nothing.',
+    },
   },
   minProperties: 1,
   additionalProperties: false,
@@ -59,9 +67,9 @@ const body = {
 
 export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   id: 'updateSession',
-  summary: "Change a session's metadata, budget and agent",
+  summary: "Change a session's metadata, budget and agent, or take remembered approvals back",
   description:
-    'Merges `metadata`, replaces `budget` and `agent`; other fields of a session do not change. A larger budget lets a turn go on that waits for it. Another agent, or version of it, holds from the next turn on.',
+    'Merges `metadata`, replaces `budget` and `agent`, and takes back the approvals in `forget_approvals`; other fields of a session do not change. A larger budget lets a turn go on that waits for it. Another agent, or version of it, holds from the next turn on.',
   body,
   success: { status: 200, description: 'The changed session.', schema: sessionSchema },
   errors: [
@@ -84,12 +92,13 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
     const update = async (tx: Tx, locked: Session): Promise<Session> => {
       await record(tx);
       const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
-      const { budget = locked.budget } = body;
+      const { budget = locked.budget, forget_approvals: forgotten = [] } = body;
       if (agent !== undefined) checkBudgetForReference(deps.models, budget, agent);
       else if (body.budget !== undefined) checkBudgetForSession(deps.models, budget, locked);
       const isSameAgent = agent === undefined || isSameReference(agent, locked.agent!);
-      if (isSame(metadata, locked.metadata) && isSame(budget, locked.budget) && isSameAgent) return locked;
-      return updateFields(tx, locked, { metadata, budget, ...(!isSameAgent && { agent }) });
+      const isUnchanged = isSame(metadata, locked.metadata) && isSame(budget, locked.budget) && isSameAgent;
+      if (isUnchanged && !remembersAny(locked, forgotten)) return locked;
+      return updateFields(tx, locked, { metadata, budget, ...(!isSameAgent && { agent }) }, forgotten);
     };
     if (body.budget !== undefined) {
       return presentSession(await updateBudget({ ...deps, log }, caller.projectId, resource.id, update));

@@ -46,9 +46,10 @@ export const ROWS_OF_TURN: readonly RowsOfTurn[] = [
     table: 'tool_calls',
     copied: {
       columns:
-        'step, index, tool_use_id, name, input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
+        'step, index, tool_use_id, name, input, changed_input, state, content, is_error, overflow_key, worker_id, started_at, ended_at',
       place: '(r.step * 1000000::bigint + r.index)',
-      bytes: 'pg_column_size(r.input) + coalesce(pg_column_size(r.content), 0)',
+      bytes:
+        'pg_column_size(r.input) + coalesce(pg_column_size(r.changed_input), 0) + coalesce(pg_column_size(r.content), 0)',
     },
   },
   {

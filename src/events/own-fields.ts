@@ -14,6 +14,14 @@ export const confirmationResult = {
   enum: ['allow', 'deny'],
   description: '`allow`: the call runs. `deny`: it does not, and the agent goes on without it.',
 } as const;
+const changedInput = { ...anyObject, description: 'An input that a person has changed.' } as const;
+export const remember = {
+  $id: 'RememberApproval',
+  type: ['string', 'null'],
+  enum: ['session', null],
+  description:
+    'For how long an approval holds. `session`: also for later calls of the tool in this session, as long as the tool stays as it is. Null: for this call.',
+} as const;
 export const elicitationAnswer = {
   $id: 'ElicitationAnswer',
   type: 'string',
@@ -92,6 +100,8 @@ export const ownFields = {
     tool_use_id: toolUseId,
     result: confirmationResult,
     deny_message: { type: ['string', 'null'], description: 'The message for the agent; null without one.' },
+    input: orNull(changedInput, 'What the call runs with, if a person has changed the input; null otherwise.'),
+    remember,
     actor,
   }),
   'user.custom_tool_result': objectSchema({
@@ -112,9 +122,9 @@ export const ownFields = {
       evaluated_permission: {
         $id: 'EvaluatedPermission',
         type: 'string',
-        enum: ['allow', 'ask'],
+        enum: ['allow', 'ask', 'remembered'],
         description:
-          '`ask`: a person must allow the call. Only in sessions that have `tools`, and for calls that the MCP server’s `required_approvals` ask for.',
+          '`ask`: a person must allow the call. `remembered`: a person has allowed the tool for the session, so nobody is asked. Only in sessions that have `tools`, and for calls that the MCP server’s `required_approvals` ask for.',
       },
     },
   ),
@@ -146,6 +156,7 @@ export const ownFields = {
     },
     {
       truncated: { const: true, description: 'Present if the result was too long and is cut.' },
+      input: described(anyObject, 'Present if a person has changed the input of the call: what it ran with.'),
       workspace: workspaceResult,
     },
   ),

@@ -6,12 +6,30 @@ import { money } from './fields.js';
 const expires_at = described(timestamp, 'When the wait ends without an answer.');
 const toolUseId = described(text, 'Id of the call. Send it in the answer.');
 
-function callAction<const Type extends string, const More extends object = Record<never, never>>(
-  id: string,
-  type: Type,
-  description: string,
-  more?: More,
-) {
+const hint = (description: string) => ({ type: ['boolean', 'null'], description }) as const;
+const toolAnnotations = {
+  $id: 'ToolAnnotations',
+  description: 'What a tool may do, as its server says; null where it does not. A server may be wrong.',
+  ...objectSchema({
+    read_only: hint('The tool changes nothing.'),
+    destructive: hint('The tool may delete or overwrite, not only add.'),
+    idempotent: hint('A second call with the same input has no further effect.'),
+    open_world: hint('The tool reaches beyond its server, such as to the web.'),
+  }),
+} as const;
+const aboutTool = {
+  title: {
+    type: ['string', 'null'],
+    description: 'The name of the tool for people, as its server gives it; null without one.',
+  },
+  annotations: toolAnnotations,
+} as const;
+
+function callAction<
+  const Type extends string,
+  const More extends object = Record<never, never>,
+  const Optional extends object = Record<never, never>,
+>(id: string, type: Type, description: string, more?: More, optional?: Optional) {
   return {
     $id: id,
     description,
@@ -21,9 +39,10 @@ function callAction<const Type extends string, const More extends object = Recor
         tool_use_id: toolUseId,
         name: described(text, 'The name of the tool, as the model sees it.'),
         input: described(anyObject, 'The input of the call, as the model wrote it.'),
+        ...(more as More),
         expires_at,
       },
-      more,
+      optional,
     ),
   } as const;
 }
@@ -82,7 +101,8 @@ export const requiredAction = {
     callAction(
       'ToolConfirmationAction',
       'tool_confirmation',
-      'A call that a person must allow or deny. Answer with `user.tool_confirmation`.',
+      'A call that a person must allow or deny. Answer with `user.tool_confirmation`, which may change the input.',
+      aboutTool,
       {
         approvers: {
           type: 'array',
@@ -104,7 +124,7 @@ export const requiredAction = {
         type: { const: 'mcp_authorization' },
         tool_use_id: toolUseId,
         name: described(text, 'The name of the tool, as the model sees it.'),
-        input: described(anyObject, 'The input of the call, as the model wrote it.'),
+        input: described(anyObject, 'The input with which the call runs: a person may have changed it.'),
         mcp_server_id: idField('mcpServer', 'Id of the server to authorize.'),
         expires_at,
       }),

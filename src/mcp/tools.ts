@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import type { McpTool } from '../db/entities/mcp-servers.js';
+import type { McpTool, ToolHints } from '../db/entities/mcp-servers.js';
 import { asJsonObject, type JsonObject } from '../platform/json-object.js';
 import { MIB } from '../platform/units.js';
 import { isDeeperThan } from '../platform/depth.js';
-import { codePointLength, DECEPTIVE, isStorableText } from '../platform/text.js';
+import { codePointLength, DECEPTIVE, isStorableText, withoutControls } from '../platform/text.js';
 import { cleanJson, type Cleaner } from './cleaner.js';
 import type { McpConnection } from './client.js';
 import { taskSupportOf } from './tasks.js';
@@ -18,6 +18,9 @@ const MAX_LISTED = 20_000;
 export const MAX_TOOLS = 2000;
 const MAX_NAME_LENGTH = 128;
 const MAX_DESCRIPTION_LENGTH = 500;
+const MAX_TITLE_LENGTH = 200;
+/** The rest of a longer title is not read. */
+const MAX_TITLE_READ = 8 * 1024;
 /** Checking a name takes a few microseconds. */
 const NAMES_AT_ONCE = 500;
 /** Limit for all schemas of one server, in the server's own JSON. Beyond it a tool accepts any object. */
@@ -89,7 +92,9 @@ export async function keepTools(
         MAX_DESCRIPTION_LENGTH,
       ),
       input_schema: cleanJson(sanitizeInputSchema(fits ? inputSchema : null), cleaner) as Record<string, unknown>,
+      ...titleOf(firstText(title, asJsonObject(annotations).title), cleaner),
       ...annotationsOf(annotations),
+      ...hintsOf(annotations),
       ...taskSupport(execution),
     });
   }
@@ -109,6 +114,23 @@ function annotationsOf(annotations: unknown): Pick<McpTool, 'annotations'> {
   return {
     annotations: { ...(readOnlyHint === true && { readOnlyHint }), ...(idempotentHint === true && { idempotentHint }) },
   };
+}
+
+/** Cleaned before it is cut: what is taken out of a title must not reveal a secret that stood in two parts. */
+function titleOf(title: string, cleaner: Cleaner): Pick<McpTool, 'title'> {
+  const shown = withoutControls(title.slice(0, MAX_TITLE_READ)).trim();
+  return shown === '' ? {} : { title: cleaner.cleanStart(shown, MAX_TITLE_LENGTH) };
+}
+
+function hintsOf(annotations: unknown): Pick<McpTool, 'hints'> {
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = asJsonObject(annotations);
+  const hints: ToolHints = {
+    ...(typeof readOnlyHint === 'boolean' && { read_only: readOnlyHint }),
+    ...(typeof destructiveHint === 'boolean' && { destructive: destructiveHint }),
+    ...(typeof idempotentHint === 'boolean' && { idempotent: idempotentHint }),
+    ...(typeof openWorldHint === 'boolean' && { open_world: openWorldHint }),
+  };
+  return Object.keys(hints).length === 0 ? {} : { hints };
 }
 
 function taskSupport(execution: unknown): Pick<McpTool, 'task_support'> {

@@ -32,6 +32,13 @@ export function storableJson(json: string): string {
 /** Control and format characters (writing direction, zero width) and line ends: a name shows as another one. */
 export const DECEPTIVE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
+/** The text without control characters, line ends and marks of the writing direction, with which it could show as another text. */
+export function withoutControls(text: string): string {
+  return text.replace(CONTROLS, '');
+}
+
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+
 /**
  * True if a text for a person has control characters other than tabs and line ends, or overrides of the writing direction,
  * with which it shows as another text. Other format characters are part of honest texts, such as those of emoji.

@@ -189,7 +189,7 @@ type Place = Pick<ActiveSession, 'active_at' | 'id'>;
 
 const OPEN_LIST = `(${OPEN_STATES.map((state) => `'${state}'`).join(', ')})`;
 const HAS_OPEN_TURN = 'r.id = ANY(ARRAY(SELECT session_id FROM open_turns WHERE project_id = :projectId))';
-const LARGE = { bytes: 'page_bytes + octet_length(required_actions::text)' };
+const LARGE = { bytes: 'page_bytes + octet_length(required_actions::text) + octet_length(remembered_approvals::text)' };
 const LARGE_SESSIONS = { ...LARGE, columns: SESSION_COLUMNS };
 const LARGE_ACTIVE_SESSIONS = { ...LARGE, columns: `${SESSION_COLUMNS}, active_at` };
 

@@ -15,6 +15,7 @@ import {
   MODEL_ID,
   THINKING_ENABLED,
 } from './configured.js';
+import { forgetApprovals, REMEMBERED_APPROVALS } from './remembered-approvals.js';
 import { isWaiting, OPEN_ACTIONS, WAITING_SINCE } from './required-actions.js';
 import { SESSION_ROW_BYTES } from './row-bytes.js';
 import type { Metadata } from './metadata.js';
@@ -66,6 +67,8 @@ export interface Session extends Omit<
   continuable: boolean;
   /** JSON text of the calls of the running turn that wait for an answer (decisions.md "Person in the loop"), in order. */
   required_actions: string;
+  /** JSON text of the approvals that it remembers, oldest first. */
+  remembered_approvals: string;
   /** Since when it waits for an answer; null while it does not. */
   waiting_since: string | null;
   /** The later of the last metadata change and the last turn's last transition (decisions.md "Resources"). */
@@ -115,6 +118,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {
     waiting: '(SELECT count(*)::integer FROM waiting_messages w WHERE w.session_id = r.id)',
     continuable: `coalesce(${CONTINUABLE}, false)`,
     required_actions: OPEN_ACTIONS,
+    remembered_approvals: REMEMBERED_APPROVALS,
     waiting_since: WAITING_SINCE,
     cost: COST,
     workspace: WORKSPACE,
@@ -123,7 +127,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {
 }
 
 export const SESSION_COLUMNS = `id, agent, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, workspace, preview, required_actions::text AS required_actions, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
+  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, workspace, preview, required_actions::text AS required_actions, remembered_approvals::text AS remembered_approvals, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -247,6 +251,7 @@ export async function insertSession(tx: Tx, session: NewSession & OwnConfigurati
     cost: currency === null ? null : { amount: '0', currency },
     workspace,
     required_actions: '[]',
+    remembered_approvals: '[]',
     waiting_since: null,
     forked_from_session_id: null,
     forked_from_turn_id: null,
@@ -333,8 +338,14 @@ type ChangedFields = Partial<Pick<SessionRow, 'metadata' | 'budget'>> & {
   agent?: AgentOfSession & { currency: string | null };
 };
 
-/** Replaces metadata, budget or agent of a locked session and returns the updated session. */
-export async function updateFields(tx: Tx, session: Session, { agent, ...fields }: ChangedFields): Promise<Session> {
+/** Replaces metadata, budget or agent of a locked session, or takes remembered approvals back, and returns the updated session. */
+export async function updateFields(
+  tx: Tx,
+  session: Session,
+  { agent, ...fields }: ChangedFields,
+  forgotten: readonly string[] = [],
+): Promise<Session> {
+  const remembered_approvals = await forgetApprovals(tx, session, forgotten);
   const moreBytes = agent === undefined ? 0 : await replaceAgent(tx, session, agent);
   const result = await tx
     .createQueryBuilder()
@@ -352,7 +363,7 @@ export async function updateFields(tx: Tx, session: Session, { agent, ...fields 
         FROM sessions WHERE sessions.id = ${session.id} AND session_id = sessions.id`,
   );
   if (agent !== undefined) return (await findSession(tx, session.project_id, session.id))!;
-  return { ...session, ...fields, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
+  return { ...session, ...fields, remembered_approvals, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
 
 /** Overrides that a turn has stay. The last one has the newest that any turn has. Returns by how many bytes the rows grow. */

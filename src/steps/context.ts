@@ -110,6 +110,13 @@ export async function withToolsets<Row extends ContextRow>(
   return { ...turn, skills: [...ofAgent, ...row.skills], servers: await Promise.all(servers) };
 }
 
+/** @throws TurnEndedError if the turn is gone */
+export async function loadContext(db: Db, turnId: string): Promise<TurnContext> {
+  const [row] = await runSql<ContextRow>(db, sql`SELECT ${CONTEXT} WHERE turns.id = ${turnId}`);
+  if (row === undefined) throw new TurnEndedError(turnId);
+  return withToolsets(db, row);
+}
+
 /** The decimal number that the calls of the turn's session cost by now. */
 export async function loadSpent(db: Db, turnId: string): Promise<Pick<TurnContext, 'spent'>> {
   const [turn] = await runSql<Pick<TurnContext, 'spent'>>(

@@ -43,6 +43,9 @@ type Row = Omit<PastTurn, 'steering' | 'steps'> & {
   is_continued: boolean | null;
 };
 
+/** Characters of a changed input that the model is told, at most 2 KiB of it. */
+const MAX_SHOWN_INPUT = 2048;
+
 /** The steps of a turn, without those that are known. */
 const STEPS = `(
   SELECT json_agg(json_build_object('step', step, 'modelId', model_steps.model_id, 'content', content, 'stopReason', stop_reason, 'calls', coalesce((
@@ -51,7 +54,7 @@ const STEPS = `(
         SELECT json_build_array(json_build_object('type', 'text', 'text', data->'content')) FROM events
         WHERE client.outcome = 'answered' AND events.session_id = past.session_id
           AND turn_number = past.number AND position = answer_position)), 'wasSent', tool_calls.state IN ('started', 'task') OR client.id IS NOT NULL,
-      'isError', coalesce(is_error, false), 'overflowKey', overflow_key) ORDER BY tool_calls.index)
+      'isError', coalesce(is_error, false), 'overflowKey', overflow_key, 'changedInput', left(changed_input::text, ${MAX_SHOWN_INPUT + 1})) ORDER BY tool_calls.index)
     FROM tool_calls LEFT JOIN waits client ON client.turn_id = tool_calls.turn_id AND client.step = tool_calls.step
       AND client.index = tool_calls.index AND client.kind = 'custom_tool_result'
     WHERE tool_calls.turn_id = past.id AND tool_calls.step = model_steps.step), '[]')) ORDER BY step)

@@ -18,6 +18,7 @@ import {
   insertCalls,
   planCalls,
   needsAnswer,
+  type AskedTools,
   type CallOf,
   type CallApproval,
   type StepCall,
@@ -58,6 +59,8 @@ interface StepAnswer {
   showsThinking: boolean;
   /** Returns what a tool call needs. */
   approvalOf: (toolName: string) => CallApproval;
+  /** Describes tools whose calls a person allows, by name; absent where no tool asks. */
+  askedTools?: AskedTools;
   /** True for the last step that the turn may take. */
   isLast: boolean;
   /** Null in a turn without `output_schema`. */

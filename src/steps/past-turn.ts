@@ -45,4 +45,6 @@ export interface PastCall {
   isError: boolean;
   /** Key of the object with the full text, if `content` is shortened. */
   overflowKey: string | null;
+  /** The beginning of the input with which a person replaced what the model wrote; absent or null without one. */
+  changedInput?: unknown;
 }

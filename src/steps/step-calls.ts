@@ -2,6 +2,8 @@ import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import { write } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
+import type { AskedTool } from '../mcp/asked-tool.js';
+import { findRemembered, keyOfTool } from '../sessions/remembered-approvals.js';
 import { exactText, parseExact } from '../platform/exact-json.js';
 import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
@@ -21,11 +23,15 @@ export interface CallApproval {
   approvers: readonly string[];
 }
 
-export interface StepCall extends CallApproval {
+export interface StepCall extends Pick<CallApproval, 'approvers'> {
   id: string;
   /** The tool's full name. */
   name: string;
   input: Record<string, unknown>;
+  /** Null in a session without `tools`. `remembered`: a person allowed the tool for the session. */
+  permission: CallPermission | 'remembered' | null;
+  /** Of a call that a person must allow; null if its tool is not known. */
+  asked: AskedTool | null;
   /** Error result for a call that is refused at once. */
   refusal: string | null;
   /** Result of a call of `give_output`, which makes no events; null for other calls. */
@@ -38,9 +44,13 @@ const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
 /** The name and input of a call as its tool knows them: the model may know them by aliases. */
 export type CallOf = (use: Pick<ToolUseBlock, 'name' | 'input'>) => Pick<StepCall, 'name' | 'input'>;
 
+/** The tools of these names whose calls a person allows. */
+export type AskedTools = (names: string[]) => Promise<ReadonlyMap<string, AskedTool>>;
+
 interface StepCallRules {
   callOf: CallOf;
   approvalOf: (toolName: string) => CallApproval;
+  askedTools?: AskedTools;
   /** False at the turn's last step. */
   runs: boolean;
   /** Null in a turn without `output_schema`. */
@@ -52,19 +62,25 @@ export async function planCalls(
   db: Db,
   turnId: string,
   uses: ToolUseBlock[],
-  { callOf, approvalOf, runs, output }: StepCallRules,
+  { callOf, approvalOf, askedTools, runs, output }: StepCallRules,
 ): Promise<StepCall[]> {
   const calls = uses.map((use, index): StepCall => {
     const { name, input } = callOf(use);
     const given = output?.results.get(index) ?? null;
     const refusal = runs || given !== null ? null : NOT_RUN;
-    return { id: use.id, name, input, ...approvalOf(name), refusal, output: given };
+    return { id: use.id, name, input, ...approvalOf(name), asked: null, refusal, output: given };
   });
-  if (!runs || !calls.some(({ permission }) => permission === 'ask')) return calls;
-  const denied = await loadDeniedCalls(db, turnId);
+  const names = new Set(calls.flatMap(({ name, permission }) => (permission === 'ask' ? name : [])));
+  if (!runs || names.size === 0) return calls;
+  const tools = (await askedTools?.([...names])) ?? new Map<string, AskedTool>();
+  const [denied, remembered] = await Promise.all([loadDeniedCalls(db, turnId), findRemembered(db, turnId)]);
   return calls.map((call) => {
-    const earlier = call.permission === 'ask' ? denied.get(keyOf(call)) : undefined;
-    return earlier === undefined ? call : { ...call, refusal: deniedAgain(earlier.deny_message) };
+    if (call.permission !== 'ask') return call;
+    const earlier = denied.get(keyOf(call));
+    if (earlier !== undefined) return { ...call, refusal: deniedAgain(earlier.deny_message) };
+    const asked = tools.get(call.name) ?? null;
+    const isRemembered = asked !== null && asked.may_remember && remembered.has(keyOfTool(asked));
+    return isRemembered ? { ...call, permission: 'remembered' } : { ...call, asked };
   });
 }
 
@@ -135,8 +151,8 @@ function kindOf({ permission }: StepCall): WaitType {
   return permission === 'custom' ? 'custom_tool_result' : APPROVAL;
 }
 
-function askOf({ approvers }: StepCall): AskedApproval {
-  return approvers.length === 0 ? {} : { approvers };
+function askOf({ approvers, asked }: StepCall): AskedApproval {
+  return { ...asked, ...(approvers.length > 0 && { approvers }) };
 }
 
 /** The result of a call that does not run; null for others. */

@@ -22,7 +22,10 @@ export interface ToolCallRow {
   index: number;
   toolUseId: string;
   name: string;
+  /** What it runs with. */
   input: Record<string, unknown>;
+  /** The same as JSON text, if a person has changed what the model wrote; null otherwise. */
+  changedInput: string | null;
   /** pending → started (recorded before the call is sent) → task (its server works on it) → done */
   state: 'pending' | 'started' | 'task' | 'done';
   /** Servers may ask questions in the turn. */
@@ -46,7 +49,7 @@ export async function loadToolCall(
   const [row] = await runSql<ContextRow & { call: StoredCall | null }>(
     db,
     sql`SELECT (
-          SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input::text, 'state', c.state,
+          SELECT json_build_object('toolUseId', c.tool_use_id, 'name', name, 'input', input::text, 'changedInput', changed_input::text, 'state', c.state,
             'wait', (
               SELECT json_build_object('kind', w.kind, 'outcome', w.outcome, 'answer', (
                 SELECT e.data FROM events e WHERE e.session_id = turns.session_id AND e.turn_number = turns.number
@@ -66,7 +69,7 @@ export async function loadToolCall(
       step,
       index,
       ...call,
-      input: parseExact(call.input) as ToolCallRow['input'],
+      input: parseExact(call.changedInput ?? call.input) as ToolCallRow['input'],
       mayAsk: mayElicit(turn.toolsets),
     },
   };
@@ -195,7 +198,10 @@ async function storeWithEvents(
   }
 }
 
-function resultEvent({ toolUseId, name }: ToolCallRow, { content, isError, workspace }: ToolResult): NewEvent {
+function resultEvent(
+  { toolUseId, name, changedInput }: ToolCallRow,
+  { content, isError, workspace }: ToolResult,
+): NewEvent {
   const text = textOf(content);
   const shown = truncateUtf8(text, MAX_EVENT_BYTES);
   return {
@@ -205,6 +211,7 @@ function resultEvent({ toolUseId, name }: ToolCallRow, { content, isError, works
       name,
       is_error: isError,
       content: shown,
+      ...(changedInput !== null && { input: parseExact(changedInput) as ToolCallRow['input'] }),
       ...(shown.length < text.length && { truncated: true as const }),
       ...(workspace !== undefined && { workspace }),
     },

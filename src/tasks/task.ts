@@ -81,7 +81,7 @@ interface TasksOfTurn {
 
 const TURN = sql`json_build_object('id', turns.id, 'projectId', turns.project_id, 'state', turns.state) AS turn,
   ${OPEN_TASKS_OF_PROJECT} AS "openTasks"`;
-const CALL = sql`json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state)`;
+const CALL = sql`json_build_object('toolUseId', tool_use_id, 'name', name, 'state', c.state, 'changedInput', c.changed_input::text)`;
 const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
   'session', mcp_session, 'status', status, 'message', message, 'pollMs', poll_ms, 'lostReads', lost_reads,
   'shownStatus', shown_status, 'shownMessage', shown_message, 'shownAgoMs', (extract(epoch FROM clock_timestamp() - shown_at) * 1000)::double precision,
@@ -95,7 +95,7 @@ const TASK = sql`json_build_object('taskId', task_id, 'serverId', server_id,
 /** The task of a call that has no result yet. */
 export interface OpenTask {
   index: number;
-  call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state'>;
+  call: Pick<ToolCallRow, 'toolUseId' | 'name' | 'state' | 'changedInput'>;
   task: TaskRow;
 }
 

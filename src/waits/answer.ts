@@ -1,4 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { AskedTool } from '../mcp/asked-tool.js';
+import type { SchemaChecks } from '../outputs/schema-checks.js';
+import { parseExact } from '../platform/exact-json.js';
+import { rememberApproval } from '../sessions/remembered-approvals.js';
+import { changeInput, checkChangedInput, isModelInput } from './changed-input.js';
 import type { Db, Tx } from '../db/db.js';
 import { transaction } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
@@ -45,19 +50,20 @@ interface Given {
  * elicitation_not_pending
  */
 export async function storeAnswers(
-  deps: TurnDeps,
-  sessionId: string,
-  { answers, approverGroups }: GivenAnswers,
+  deps: TurnDeps & { schemaChecks: SchemaChecks },
+  session: { id: string; project_id: string },
+  { answers: written, approverGroups }: GivenAnswers,
   record: (tx: Tx, events: EventRow[], fresh: UserAnswer[]) => Promise<void>,
 ): Promise<StoredAnswers> {
-  const given = answers.map((answer, index): Given => ({ answer, path: `/events/${index}` }));
   const named = {
-    toolUseIds: idsOf(answers.filter(isCallAnswer)),
-    questionIds: idsOf(answers.filter(isQuestionAnswer)),
+    toolUseIds: idsOf(written.filter(isCallAnswer)),
+    questionIds: idsOf(written.filter(isQuestionAnswer)),
   };
-  const load = (db: Db): Promise<Answerable> => loadAnswerable(db, sessionId, named);
+  const load = (db: Db): Promise<Answerable> => loadAnswerable(db, session.id, named);
   const asked = await load(deps.db);
-  await requireFitting(deps.db, sessionId, given, asked, approverGroups);
+  const answers = written.map((answer) => withoutModelInput(answer, waitsOf(asked, answer)));
+  const given = answers.map((answer, index): Given => ({ answer, path: `/events/${index}` }));
+  await requireFitting(deps.db, session.id, given, asked, approverGroups);
   const asking = selectNew(given, asked);
   for (const one of asking) outcomeOf(one, waitOf(asked, one.answer));
   const [open] = asking;
@@ -67,6 +73,11 @@ export async function storeAnswers(
     return { events, turnId: null, stored: [] };
   }
   const turnId = waitOf(asked, open.answer).turn_id;
+  for (const { answer, path } of asking) {
+    const input = inputOf(answer);
+    if (input !== null)
+      await checkChangedInput(deps, session.project_id, { wait: waitOf(asked, answer), input, path: `${path}/input` });
+  }
   try {
     return await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
       const locked = await load(tx);
@@ -79,6 +90,15 @@ export async function storeAnswers(
         return { id: wait.id, outcome: outcomeOf(one, wait), position: turn.position + n + 1 };
       });
       if (closed.length > 0 && (await closeWaits(tx, turn, closed)) < closed.length) throw new OvertakenError(turnId);
+      for (const { answer, path } of fresh) {
+        const wait = waitOf(locked, answer);
+        const input = inputOf(answer);
+        if (input !== null) await changeInput(tx, wait, input);
+        if (answer.type === 'user.tool_confirmation' && answer.data.remember !== null) {
+          const { tool_use_id: toolUseId, actor } = answer.data;
+          await rememberApproval(tx, turn, { tool: wait.ask as AskedTool, name: wait.name!, toolUseId, actor, path });
+        }
+      }
       turn.append(...fresh.map(({ answer }) => answer), ...(await requiresAction(tx, turnId)));
       const added = new Map(fresh.map(({ answer }, n) => [keyOf(answer), turn.events[n]!]));
       const events = answers.map((answer) => added.get(keyOf(answer)) ?? waitOf(locked, answer).answer!);
@@ -88,7 +108,7 @@ export async function storeAnswers(
     });
   } catch (error) {
     // The turn has ended since its waits were read, so they are cancelled now.
-    if (error instanceof TurnEndedError) return storeAnswers(deps, sessionId, { answers, approverGroups }, record);
+    if (error instanceof TurnEndedError) return storeAnswers(deps, session, { answers: written, approverGroups }, record);
     throw error;
   }
 }
@@ -114,6 +134,17 @@ function keyOf(answer: UserAnswer): string {
   return `${isCallAnswer(answer) ? 'call' : 'question'} ${idOf(answer)}`;
 }
 
+/** The input of a confirmation that a person has changed; null without one. */
+function inputOf({ type, data }: UserAnswer): object | null {
+  return type === 'user.tool_confirmation' ? data.input : null;
+}
+
+/** An input that is the model's own is none: pages send back what they showed. */
+function withoutModelInput(answer: UserAnswer, [wait]: AnswerableWait[]): UserAnswer {
+  if (answer.type !== 'user.tool_confirmation' || answer.data.input === null || wait === undefined) return answer;
+  return isModelInput(answer.data.input, wait) ? { ...answer, data: { ...answer.data, input: null } } : answer;
+}
+
 function waitsOf({ calls, questions }: Answerable, answer: UserAnswer): AnswerableWait[] {
   return (isCallAnswer(answer) ? calls : questions).get(idOf(answer)) ?? [];
 }
@@ -125,7 +156,7 @@ function waitOf(asked: Answerable, answer: UserAnswer): AnswerableWait {
 }
 
 function hasAnswer({ answer: stored }: AnswerableWait, { data }: UserAnswer): boolean {
-  return stored !== null && isSameAnswer(JSON.parse(stored.data) as UserAnswer['data'], data);
+  return stored !== null && isSameAnswer(storedAnswer(stored.data), data);
 }
 
 /** @throws ServiceError validation_error */
@@ -204,6 +235,12 @@ function selectNew(given: Given[], asked: Answerable): Given[] {
     chosen.set(keyOf(answer), one);
   }
   return [...chosen.values()];
+}
+
+/** Confirmations of earlier versions have neither an input nor anything to remember. */
+function storedAnswer(json: string): UserAnswer['data'] {
+  const data = parseExact(json) as UserAnswer['data'];
+  return 'deny_message' in data ? { ...data, input: data.input ?? null, remember: data.remember ?? null } : data;
 }
 
 /** Who decided makes no other answer of it. */

@@ -13,6 +13,10 @@ export interface AnswerableWait {
   state: WaitState;
   outcome: Outcome | null;
   ask: object;
+  /** JSON text of what the model wrote, for a call that a person allows; null for others. */
+  input: string | null;
+  /** The name of the called tool, as the model knows it; null for a question. */
+  name: string | null;
   /** The event that answers it. */
   answer: EventRow | null;
 }
@@ -41,6 +45,7 @@ export async function loadAnswerable(
   const rows = await runSql<Row>(
     db,
     sql`SELECT w.id, w.turn_id, w.tool_use_id, w.kind, w.state, w.outcome, w.ask, w.during_call AS is_question,
+          CASE WHEN w.kind = 'tool_confirmation' THEN c.input::text END AS input, c.name,
           e.id AS event_id, e.position, e.type, e.created_at, e.data::text AS data
         FROM (
           SELECT *, rank() OVER (PARTITION BY tool_use_id ORDER BY number DESC, step DESC, index DESC) AS age
@@ -50,6 +55,7 @@ export async function loadAnswerable(
           UNION ALL
           SELECT w.*, t.number, 1 FROM waits w JOIN turns t ON t.id = w.turn_id
           WHERE w.kind = 'elicitation' AND w.id = ANY(${questionIds}::text[]) AND w.session_id = ${sessionId}) AS w
+          LEFT JOIN tool_calls c ON c.turn_id = w.turn_id AND c.step = w.step AND c.index = w.index
           LEFT JOIN events e ON e.session_id = w.session_id AND e.turn_number = w.number AND e.position = w.answer_position
         WHERE w.age = 1 ORDER BY w.asked_at DESC NULLS FIRST, w.id DESC`,
   );

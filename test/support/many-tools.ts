@@ -1,3 +1,4 @@
+import { NO_ANNOTATIONS } from '../../src/mcp/asked-tool.js';
 import type { McpServerTool } from '../../activities/tools/mcp/names.js';
 
 /** A tool as an MCP server lists it. */
@@ -243,6 +244,8 @@ export function manyServerTools(): McpServerTool[] {
         serverId: `mcp_${server}`,
         serverName: server,
         toolName: name,
+        title: null,
+        shownAnnotations: NO_ANNOTATIONS,
         repeatable: false,
         mayBeTask: false,
         asUser: false,

@@ -53,6 +53,8 @@ describe('a turn with a person in the loop', function () {
       tool_use_id: 'toolu_1',
       name: 'mcp__mail__send',
       input: { to: 'ada' },
+      title: null,
+      annotations: { read_only: null, destructive: null, idempotent: null, open_world: null },
     });
     expect(Date.parse(expires_at) - Date.now()).to.be.within(86_000_000, 86_400_000);
     expect(mcp.calls).to.deep.equal([]);

@@ -1,5 +1,6 @@
 import type { ToolDefinition } from '../../../src/models/request.js';
 import type { McpTool } from '../../../src/db/entities/mcp-servers.js';
+import { annotationsOf, type ShownAnnotations } from '../../../src/mcp/asked-tool.js';
 
 /** A tool of an MCP server under its full name, `mcp__<server>__<tool>`. */
 export interface McpServerTool extends ToolDefinition {
@@ -7,6 +8,9 @@ export interface McpServerTool extends ToolDefinition {
   serverName: string;
   /** The server's own name of the tool. */
   toolName: string;
+  /** Its name for people; null without one. */
+  title: string | null;
+  shownAnnotations: ShownAnnotations;
   /** A call may be sent again (`readOnlyHint`, `idempotentHint`). */
   repeatable: boolean;
   /** Its calls use the credential of the session's user. */
@@ -41,6 +45,8 @@ export function mcpToolsOf(servers: readonly TurnServerTools[]): McpServerTool[]
         serverName: server.name,
         asUser: server.asUser,
         toolName: tool.name,
+        title: tool.title ?? null,
+        shownAnnotations: annotationsOf(tool),
         repeatable: tool.annotations !== undefined,
         mayBeTask: tool.task_support !== undefined,
       }));

@@ -21,6 +21,7 @@ export function mcpSource(deps: McpKindDeps): ToolSource {
         definition: tool,
         shown: deferred.has(tool.name) ? 'found' : 'always',
         ...mcpPermissionOf(entries.get(tool.serverId), required.get(tool.serverId)!, tool.toolName),
+        asked: { ...tool, annotations: tool.shownAnnotations },
         isSerial: false,
         owner: `the MCP server ${tool.serverName}`,
         kindOf: () => mcpKind(deps, tool),

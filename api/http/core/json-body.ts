@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { pointerToken, ServiceError, validationError } from '../../../src/platform/errors.js';
+import { parseExact } from '../../../src/platform/exact-json.js';
 import { JsonScan } from '../../../src/platform/json-scan.js';
 import { isStorableText } from '../../../src/platform/text.js';
 import { readBody } from './read-body.js';
@@ -14,13 +15,16 @@ const MAX_WIDTH = 2000;
  * Reads the request's JSON (docs/decisions.md "HTTP", "Limits of work").
  * @throws ServiceError `unsupported_media_type`, `content_too_large`, `bad_request`, or `validation_error` for text
  * that cannot be stored and for JSON that is too deep or too wide or has more than `maxValues` values
+ * @param exactNumbers also sets `ctx.state.exactBody`, whose numbers keep their digits (src/platform/exact-json)
  */
-export async function readJson(ctx: Context, maxValues: number): Promise<unknown> {
+export async function readJson(ctx: Context, maxValues: number, exactNumbers = false): Promise<unknown> {
   requireJsonType(ctx);
   const bytes = await readBody(ctx.req, { maxBytes: MAX_BODY_BYTES, inspect: limitValues(maxValues) });
-  const value = parse(bytes);
+  const text = decode(bytes);
+  const value = parse(text);
   const problem = findProblem(value, 0);
   if (problem !== null) throw validationError(problem.path, problem.message);
+  if (exactNumbers) ctx.state.exactBody = parseExact(text, value);
   return value;
 }
 
@@ -51,15 +55,24 @@ function requireJsonType(ctx: Context): void {
   }
 }
 
-function parse(bytes: Buffer): unknown {
+function decode(bytes: Buffer): string {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new ServiceError(
-      'bad_request',
-      bytes.length === 0 ? 'The body is empty; it must be JSON.' : 'The body is not JSON.',
-    );
+    throw notJson();
   }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notJson(text === '');
+  }
+}
+
+function notJson(isEmpty = false): ServiceError {
+  return new ServiceError('bad_request', isEmpty ? 'The body is empty; it must be JSON.' : 'The body is not JSON.');
 }
 
 interface Problem {

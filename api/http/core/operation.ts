@@ -68,6 +68,8 @@ export interface Operation<Body = any, Resource = any> {
   optionalBody?: true;
   /** Limit of the JSON values in the body, if it is not the usual one (docs/decisions.md "Limits of work"). */
   maxBodyValues?: number;
+  /** `ctx.state.exactBody` has the body with all digits of its numbers (src/platform/exact-json). */
+  exactNumbers?: true;
   /** The operation reads the body itself, as a stream (multipart). */
   multipart?: true;
   /** Id of the operation whose rate limit this one shares; if absent, it has its own. */

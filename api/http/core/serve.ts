@@ -92,7 +92,7 @@ function lackingOf({ details = {} }: ServiceError): object {
 async function bodyOf(ctx: Context, { bodies }: ApiDeps, caller: Caller, operation: Operation): Promise<unknown> {
   if (operation.optionalBody && hasNoBody(ctx)) return {};
   await bodies.enter(ctx, caller.projectId);
-  return readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES);
+  return readJson(ctx, operation.maxBodyValues ?? MAX_BODY_VALUES, operation.exactNumbers);
 }
 
 function hasNoBody({ req }: Context): boolean {

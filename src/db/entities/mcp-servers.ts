@@ -9,12 +9,24 @@ interface ToolAnnotations {
   idempotentHint?: true;
 }
 
+/** What the server says about calls of a tool, for people; a hint that it does not give is absent. */
+export interface ToolHints {
+  read_only?: boolean;
+  destructive?: boolean;
+  idempotent?: boolean;
+  open_world?: boolean;
+}
+
 export interface McpTool {
   name: string;
   description: string;
+  /** Its name for people; absent without one. */
+  title?: string;
   input_schema: Record<string, unknown>;
   /** Absent if the server gives none that counts. */
   annotations?: ToolAnnotations;
+  /** Absent if the server gives none. */
+  hints?: ToolHints;
   /** Absent if it cannot be called as a task. */
   task_support?: 'required' | 'optional';
 }

@@ -63,8 +63,8 @@ interface KindOfWait {
 
 /** SQL for the field of an action that says when its wait ends. */
 export const EXPIRES_AT = `'expires_at', ${isoText('w.expires_at')}`;
-/** SQL for the fields of an action about a call. */
-export const CALL_FIELDS = `'type', w.kind, 'tool_use_id', w.tool_use_id, 'name', c.name, 'input', c.input`;
+/** SQL for the fields of an action about a call. Its input is what runs: a person may have changed it. */
+export const CALL_FIELDS = `'type', w.kind, 'tool_use_id', w.tool_use_id, 'name', c.name, 'input', coalesce(c.changed_input, c.input)`;
 
 export function errorResult(text: string): WaitResult {
   return { text, isError: true };

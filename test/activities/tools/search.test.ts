@@ -1,3 +1,4 @@
+import { NO_ANNOTATIONS } from '../../../src/mcp/asked-tool.js';
 import { expect } from 'chai';
 import { definitionBytes } from '../../../activities/tools/definition-bytes.js';
 import { deferTools } from '../../../activities/tools/mcp/deferral.js';
@@ -17,6 +18,7 @@ import { manyServerTools, TASKS } from '../../support/many-tools.js';
 const tool = (serverName: string, toolName: string, description = '', properties: object = {}): McpServerTool => ({
   ...{ name: `mcp__${serverName}__${toolName}`, description, inputSchema: { type: 'object', properties } },
   ...{ serverId: `id_${serverName}`, serverName, toolName, repeatable: false, mayBeTask: false, asUser: false },
+  ...{ title: null, shownAnnotations: NO_ANNOTATIONS },
 });
 
 describe('the search for tools', () => {

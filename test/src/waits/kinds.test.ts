@@ -13,7 +13,7 @@ import { stopReasonOnExpiry } from '../../../src/waits/advance.js';
 import { unrunResult } from '../../../src/waits/unrun-result.js';
 
 const confirm = (result: 'allow' | 'deny', deny_message: string | null = null) => ({
-  ...{ tool_use_id: 'toolu_1', result, deny_message },
+  ...{ tool_use_id: 'toolu_1', result, deny_message, input: null, remember: null },
   actor: null,
 });
 const given = (content: string, is_error = false) => ({ tool_use_id: 'toolu_1', content, is_error, actor: null });
