@@ -90,7 +90,7 @@ import { testWebhook } from './webhooks/test.js';
 import { updateWebhook } from './webhooks/update.js';
 
 /** Changes of a session that are recorded. Metadata are what conversations are made of. */
-const SESSION_FIELDS = ['budget', 'agent'];
+const SESSION_FIELDS = ['budget', 'agent', 'forget_approvals'];
 const KEY_DETAILS = ['scopes', 'approver_groups'];
 
 const LIMITED = true;
@@ -143,7 +143,7 @@ export const routes: Route[] = [
   ['POST',   '/v1/sessions/{session_id}/messages',                        'sessions:write',    LIMITED,   sendMessage,                  'send',   null],
   ['POST',   '/v1/sessions/{session_id}/cancel',                          'sessions:write',    LIMITED,   cancelSessionTurn,            'cancel', null],
   ['POST',   '/v1/sessions/{session_id}/continue',                        'sessions:write',    LIMITED,   continueSessionTurn,          'send',   null],
-  ['POST',   '/v1/sessions/{session_id}/fork',                            'sessions:write',    LIMITED,   forkSession,                  null,     null],
+  ['POST',   '/v1/sessions/{session_id}/fork',                            'sessions:write',    LIMITED,   forkSession,                  'fork',   null],
   ['POST',   '/v1/sessions/{session_id}/authorize',                       'sessions:write',    LIMITED,   authorizeSession,             'answer', RECORDED],
   ['GET',    '/v1/sessions/{session_id}/queue',                           'sessions:read',     UNLIMITED, listQueue,                    'read',   null],
   ['POST',   '/v1/sessions/{session_id}/queue/release',                   'sessions:write',    LIMITED,   releaseSessionQueue,          'send',   null],
@@ -156,9 +156,9 @@ export const routes: Route[] = [
   ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}',                 'sessions:read',     UNLIMITED, getTurn,                      'read',   null],
   ['GET',    '/v1/sessions/{session_id}/turns/{turn_id}/timeline',        'sessions:read',     UNLIMITED, listTimelineEntries,          'read',   null],
   ['POST',   '/v1/sessions/{session_id}/tokens',                          'sessions:write',    LIMITED,   createSessionToken,           null,     onlyWith('approver_groups')],
-  ['GET',    '/v1/sessions/{session_id}/workspace/files',                 'files:read',        UNLIMITED, listWorkspaceFiles,           null,     null],
-  ['GET',    '/v1/sessions/{session_id}/workspace/content',               'files:read',        UNLIMITED, workspaceContent,             null,     null],
-  ['GET',    '/v1/sessions/{session_id}/workspace/archive',               'files:read',        UNLIMITED, workspaceArchive,             null,     null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/files',                 'files:read',        UNLIMITED, listWorkspaceFiles,           'workspace', null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/content',               'files:read',        UNLIMITED, workspaceContent,             'workspace', null],
+  ['GET',    '/v1/sessions/{session_id}/workspace/archive',               'files:read',        UNLIMITED, workspaceArchive,             'workspace', null],
   ['GET',    '/v1/usage',                                                 'sessions:read',     UNLIMITED, listUsage,                    null,     null],
   ['POST',   '/v1/files',                                                 'files:write',       LIMITED,   uploadFile,                   'files',  null],
   ['GET',    '/v1/files',                                                 'files:read',        UNLIMITED, listFiles,                    null,     null],

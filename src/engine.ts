@@ -17,6 +17,7 @@ import { ensureSearchAttributes } from './temporal/search-attributes.js';
 import { isReachable, readBacklogs } from './temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from './temporal/turn-workflows.js';
 import { startRounds, type Round } from './platform/rounds.js';
+import { raisedBudgets } from './waits/raised-budgets.js';
 import { authorizedWaits } from './waits/authorized-waits.js';
 import { closedWorkflows } from './reconciler/closed-workflows.js';
 import type { ReconcileDeps } from './reconciler/deps.js';
@@ -37,7 +38,7 @@ type RoundDeps = ReconcileDeps & { leader: Lease };
 /** What the leader does again and again, beside the round of schedules. */
 const ROUNDS: readonly Round<RoundDeps>[] = [
   ...[staleTurns, closedWorkflows, overdueCancels, crashedWorkers],
-  ...[authorizedWaits, deltaPartitions, deadTokenStreams, rowBytes],
+  ...[authorizedWaits, raisedBudgets, deltaPartitions, deadTokenStreams, rowBytes],
 ];
 
 /** In each process: starts the workflows of turns, and reconciles turns if this process becomes the leader. */

@@ -1,5 +1,5 @@
 import { openBudgetWait } from '../../src/waits/budget.js';
-import { neededFor, outputWithin } from '../../src/sessions/budget.js';
+import { neededFor, outputWithin, reserveOf, type Need, type Reserve } from '../../src/sessions/budget.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { StepOutcome } from '../../src/steps/model-step.js';
 import { claimTurn } from '../../src/turns/begin.js';
@@ -18,14 +18,21 @@ export function budgetOf(
   return (inputTokens) => outputWithin(budget, spent, called.price, inputTokens);
 }
 
-/**
- * The max_cost at which a call fits that does not fit into the session's budget, as a decimal number; null if there is none.
- */
+/** What a call of at most so many tokens may cost; null without a budget. */
+export function reserveFor(
+  { budget, spent }: Pick<TurnContext, 'budget' | 'spent'>,
+  { called }: Pick<ModelClient, 'called'>,
+  tokens: { inputTokens: number; maxTokens: number },
+): Reserve | null {
+  return reserveOf(budget, spent, called.price, tokens);
+}
+
+/** What a call needs that does not fit into the session's budget; null if it never fits. */
 export function neededOf(
   { budget, spent }: Pick<TurnContext, 'budget' | 'spent'>,
   { called }: Pick<ModelClient, 'called'>,
   inputTokens: number,
-): string | null {
+): Need | null {
   return budget === null ? null : neededFor(budget, spent, called.price, inputTokens);
 }
 
@@ -37,10 +44,10 @@ export function neededOf(
 export async function reachBudget(
   deps: ActivityDeps,
   { turnId, step }: { turnId: string; step: number },
-  needed: string | null,
+  need: Need | null,
 ): Promise<Extract<StepOutcome, { kind: 'paused' | 'ended' }>> {
   await claimTurn(deps, turnId);
-  const isPaused = await openBudgetWait(deps, { turnId, step }, needed, deps.config.actionTimeoutSeconds);
+  const isPaused = await openBudgetWait(deps, { turnId, step }, need, deps.config.actionTimeoutSeconds);
   if (isPaused) return { kind: 'paused' };
   if (!(await endTurn(deps, turnId, BUDGET_REACHED))) throw new TurnEndedError(turnId);
   return { kind: 'ended', state: 'completed', stopReason: 'budget_reached' };

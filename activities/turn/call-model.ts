@@ -6,6 +6,7 @@ import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
+import { BudgetChangedError } from '../../src/sessions/budget.js';
 import { loadContext } from '../../src/steps/context.js';
 import { approvalOf, askedToolsOf } from '../tools/turn-tools.js';
 import { definitionLimits } from './definition-limits.js';
@@ -62,6 +63,9 @@ interface TooLong {
   error: unknown;
 }
 
+/** What the request was built of has changed. */
+const CHANGED = [SteeringChangedError, BudgetChangedError, MediaRefusedError];
+
 /** Builds the request and sends it; both again if what it is built of has changed meanwhile. */
 async function callWith(
   deps: ActivityDeps,
@@ -80,8 +84,8 @@ async function callWith(
       const call = await beginCall(deps, input, prepared, task);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
-      // The request lacks a message, or has one that was withdrawn, or has media that the API refused.
-      if (error instanceof SteeringChangedError || error instanceof MediaRefusedError) continue;
+      // The request lacks a message, or has one that was withdrawn, or media that the API refused; or copies have spent of its budget.
+      if (CHANGED.some((changed) => error instanceof changed)) continue;
       if (!isTooLong(error)) throw error;
       return { kind: 'too_long', estimated: prepared.estimated, error };
     }
@@ -96,7 +100,15 @@ async function beginCall(
   task: ActivityTask,
 ): Promise<ModelCall> {
   await prepared.model.authorize();
-  const call = await beginModelCall(deps, turnId, step, task, prepared.model.called, prepared.steering);
+  const call = await beginModelCall(
+    deps,
+    turnId,
+    step,
+    task,
+    prepared.model.called,
+    prepared.steering,
+    prepared.reserve,
+  );
   const { conversation, bytes } = prepared.loaded!;
   deps.conversations.keep(call, conversation.turns, bytes);
   prepared.loaded = null;

@@ -6,7 +6,8 @@ import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { estimateRequest } from '../prompt/tokens.js';
-import { budgetOf, neededOf, reachBudget } from './budget.js';
+import { BudgetChangedError, type Need } from '../../src/sessions/budget.js';
+import { budgetOf, neededOf, reachBudget, reserveFor } from './budget.js';
 import { retrySecondsOf, withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { loadSpent } from '../../src/steps/context.js';
@@ -45,7 +46,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
 }
 
 class TooDearError extends Error {
-  constructor(readonly needed: string | null) {
+  constructor(readonly needed: Need | null) {
     super('The call does not fit into the budget.');
   }
 }
@@ -67,11 +68,20 @@ async function compact(
     const tokens = estimateRequest(request);
     const limit = budgetOf({ ...turn, spent }, model)(tokens);
     if (limit === null) throw new TooDearError(neededOf({ ...turn, spent }, model, tokens));
-    const call = await beginModelCall(deps, turnId, step, task, model.called, null);
+    const maxTokens = Math.min(request.max_tokens, limit);
+    const reserve = reserveFor({ ...turn, spent }, model, { inputTokens: tokens, maxTokens });
+    const call = await beginModelCall(deps, turnId, step, task, model.called, null, reserve).catch(
+      async (error: unknown) => {
+        if (!(error instanceof BudgetChangedError)) throw error;
+        ({ spent } = await loadSpent(deps.db, turnId));
+        return null;
+      },
+    );
+    if (call === null) return summarise(request);
     const answer = await callOnce(
       deps,
       model,
-      new PendingRequest({ ...request, max_tokens: Math.min(request.max_tokens, limit) }, tokens),
+      new PendingRequest({ ...request, max_tokens: maxTokens }, tokens),
       call,
       { ...observe(deps.deltas, call), retrySeconds: retrySecondsOf(deps, turn) },
       signal,

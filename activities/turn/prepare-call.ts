@@ -13,7 +13,8 @@ import { withMemoryOf } from '../model/send.js';
 import { buildRequest, type BuildOptions } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
-import { budgetOf, neededOf } from './budget.js';
+import type { Need, Reserve } from '../../src/sessions/budget.js';
+import { budgetOf, neededOf, reserveFor } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import { definitionBytes, maxDefinitionBytes, type DefinitionLimits } from '../tools/definition-bytes.js';
 import {
@@ -57,6 +58,8 @@ export interface PreparedCall {
   /** How long a failed call is tried again. */
   retrySeconds: number;
   request: PendingRequest;
+  /** What the call may cost; null in a session without a budget. */
+  reserve: Reserve | null;
   /** Our estimate of the request's input tokens. */
   estimated: number;
   /** Full names of the offered tools, each with the answer that its calls need. */
@@ -78,10 +81,10 @@ export interface PreparedCall {
   loaded: Pick<RequestContext, 'conversation' | 'bytes'> | null;
 }
 
-/** The call does not fit into the session's budget: the max_cost at which it fits, as a decimal number; null if there is none. */
+/** The call does not fit into the session's budget: what it needs; null if it never fits. */
 interface TooDear {
   kind: 'too_dear';
-  needed: string | null;
+  needed: Need | null;
 }
 
 /**
@@ -128,6 +131,7 @@ export async function prepareCall(
     showsThinking: turn.thinkingEnabled,
     retrySeconds: retrySecondsOf(deps, turn),
     request: new PendingRequest(built.request, built.tokens, mediaOf(built.request.messages), built.mediaRefusals),
+    reserve: reserveFor(turn, model, { inputTokens: built.tokens, maxTokens: built.request.max_tokens }),
     estimated: built.estimated,
     ...offer,
     hasTools: turn.hasTools,

@@ -102,8 +102,8 @@ export class OpenStreams {
     for (const stream of this.#streams) stream.end();
   }
 
-  async #takeSlot({ sessionId }: SessionToken): Promise<TokenSlot> {
-    const slot = await this.tokenStreams.take(sessionId);
+  async #takeSlot({ familyId }: SessionToken): Promise<TokenSlot> {
+    const slot = await this.tokenStreams.take(familyId);
     if (slot !== null) return slot;
     throw tooManyStreams(
       `The tokens of this session have ${MAX_TOKEN_STREAMS} open streams together, their limit. Close one, or try again later.`,

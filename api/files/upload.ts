@@ -33,8 +33,7 @@ export const uploadFile = operation({
 async function store(call: Call<undefined, undefined>, { filename, path, size }: Upload): Promise<object> {
   const { db, storage, config } = call.deps;
   const { projectId, token } = call.caller;
-  const tokenSessionId = token?.sessionId ?? null;
-  const target = { db, storage, projectId, maxBytes: config.maxStoragePerProject, tokenSessionId };
+  const target = { db, storage, projectId, maxBytes: config.maxStoragePerProject, token };
   const content = { filename, size, open: () => createReadStream(path) };
   const row = await saveUpload(target, content, (tx, saved) => call.record(tx, presentFile(saved)));
   return presentFile(row);

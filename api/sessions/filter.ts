@@ -3,6 +3,7 @@ import { described } from '../../src/platform/object-schema.js';
 import { isStorableText } from '../../src/platform/text.js';
 import type { ListedState, SessionFilter } from '../../src/sessions/list.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH, type Metadata } from '../../src/sessions/metadata.js';
+import { USER_PATTERN } from '../../src/sessions/new-session.js';
 import type { JsonSchema } from '../http/core/operation.js';
 import { filteredList } from '../http/core/page.js';
 import { timeOfQuery } from '../http/core/validate.js';
@@ -38,6 +39,11 @@ export const filterSchema = {
       type: 'string',
       format: 'date-time',
       description: 'Only sessions that were created before this time.',
+    },
+    user: {
+      type: 'string',
+      pattern: USER_PATTERN,
+      description: 'Only sessions in which the agent acts for this person: the `user` of the session.',
     },
     metadata: {
       type: 'object',
@@ -75,6 +81,7 @@ export function filterOf(query: Record<string, string>): SessionFilter {
     createdBefore: timeOfQuery(query, 'created_before'),
     metadata: metadataOf(query),
     text: query.q,
+    user: query.user,
   };
 }
 

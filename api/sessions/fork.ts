@@ -5,12 +5,16 @@ import {
   referenceSchema,
   resolveReference,
 } from '../../src/agents/reference.js';
-import { validationError } from '../../src/platform/errors.js';
+import { ServiceError, validationError } from '../../src/platform/errors.js';
 import { described } from '../../src/platform/object-schema.js';
 import { MIB } from '../../src/platform/units.js';
 import { checkBudgetForModel } from '../../src/sessions/budget.js';
 import { requireForkModel, requireModel } from '../../src/sessions/configuration.js';
 import { newMetadataSchema } from '../../src/agents/new-session.js';
+import { jsonText } from '../../src/platform/json-text.js';
+import { refuseToken } from '../../src/projects/permissions.js';
+import type { SessionToken } from '../../src/projects/session-token.js';
+import { isCopyOf } from '../../src/sessions/families.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import {
   forkSession as copySession,
@@ -22,7 +26,8 @@ import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type Call } from '../http/core/operation.js';
 import { sessionNotFound, sessionOfPath } from '../http/core/session-of-path.js';
 import { createSession } from './create.js';
-import { presentSession, sessionExample, sessionSchema } from './present.js';
+import { hideFromToken, presentSession, sessionExample, sessionSchema } from './present.js';
+import { presentToken, tokenSchema } from './session-token.js';
 
 const body = {
   $id: 'NewFork',
@@ -51,6 +56,22 @@ const body = {
 
 type Body = FromSchema<typeof body>;
 
+const forkedSchema = {
+  ...sessionSchema,
+  $id: 'ForkedSession',
+  description: 'The copy of a session.',
+  properties: {
+    ...(sessionSchema as { properties: object }).properties,
+    token: described(
+      tokenSchema,
+      'Only for a request with a session token: a token for the copy, with its scopes, actor and end.',
+    ),
+  },
+};
+
+/** What a session token may ask for: the copy is otherwise as its session. */
+const FIELDS_OF_TOKENS = ['before_turn_id', 'after_turn_id'];
+
 export const forkSession = operation<Body, Session>({
   id: 'forkSession',
   summary: 'Fork a session: copy its turns into a new one',
@@ -62,7 +83,7 @@ export const forkSession = operation<Body, Session>({
   success: {
     status: 201,
     description: 'The new session.',
-    schema: sessionSchema,
+    schema: forkedSchema,
     example: {
       ...sessionExample,
       cost: { amount: '0', currency: 'USD' },
@@ -84,29 +105,45 @@ export const forkSession = operation<Body, Session>({
     'skill_not_found',
     'workspace_unavailable',
     'fork_too_large',
+    'fork_limit_reached',
+    'insufficient_scope',
+    'idempotency_key_reused',
     'storage_limit_reached',
     'too_many_requests',
   ],
   resource: sessionOfPath,
-  check({ caller, body: { before_turn_id, after_turn_id, model_id, agent } }) {
+  check({ caller, body }) {
+    const { before_turn_id, after_turn_id, model_id, agent } = body;
     if (before_turn_id !== undefined && after_turn_id !== undefined) {
       throw validationError('/after_turn_id', 'cannot be combined with before_turn_id: send one of them');
     }
+    if (caller.token !== null && Object.keys(body).some((field) => !FIELDS_OF_TOKENS.includes(field)))
+      refuseToken('sessions:write');
     if (agent === undefined) return;
     if (model_id !== undefined)
       throw validationError('/model_id', 'cannot be combined with agent: put it into overrides');
     checkReference(caller, agent);
   },
+  async replay(call, recorded) {
+    const fork = recorded as ShownSession;
+    const { deps, caller, resource } = call;
+    if (caller.token === null) return fork;
+    // A key has made it: it has its own limits, and no token of this session may enter it.
+    if (!(await isCopyOf(deps.db, fork.id, resource.id))) throw madeByKey();
+    return shownTo(call, fork);
+  },
   async handle(call) {
     const { deps, resource: session, body } = call;
     const point = { beforeTurnId: body.before_turn_id, afterTurnId: body.after_turn_id };
-    const fields = { ...(await configurationOf(call)), metadata: body.metadata };
-    const fork = (): Promise<unknown> =>
+    const byToken = call.caller.token !== null;
+    const fields = { ...(await configurationOf(call)), metadata: body.metadata, byToken };
+    const fork = (): Promise<object> =>
       answerInTransaction(call, async (tx) => {
         const id = await copySession(tx, session, point, fields, deps.config.maxStoragePerProject);
         return presentSession((await findSession(tx, session.project_id, id)) ?? sessionNotFound());
       });
-    return deps.longWrites.within(session.project_id, call.ctx.res, fork);
+    const made = await deps.longWrites.within(session.project_id, call.ctx.res, fork);
+    return call.caller.token === null ? made : shownTo(call, JSON.parse(jsonText(made)) as ShownSession);
   },
 });
 
@@ -115,7 +152,7 @@ async function configurationOf({
   deps,
   resource: session,
   body,
-}: Call<Body, Session>): Promise<Omit<ForkFields, 'metadata'>> {
+}: Call<Body, Session>): Promise<Omit<ForkFields, 'metadata' | 'byToken'>> {
   const { models } = deps;
   const { model_id, agent: given } = body;
   if (given !== undefined) {
@@ -133,4 +170,16 @@ async function configurationOf({
   checkBudgetForModel(models, session.budget, model_id, '/model_id');
   const version = follows ? null : number;
   return { agent: { agentId, version, overrides: { ...overrides, model_id }, currency: price?.currency ?? null } };
+}
+
+type ShownSession = Record<string, unknown> & { id: string };
+
+/** The copy for whoever asks: a session token gets its own one for it, which no record of the answer has. */
+function shownTo({ deps, caller }: Pick<Call, 'deps' | 'caller'>, fork: ShownSession): object {
+  const token: SessionToken = { ...caller.token!, sessionId: fork.id };
+  return { ...hideFromToken(fork), token: presentToken(deps, token) };
+}
+
+function madeByKey(): ServiceError {
+  return new ServiceError('idempotency_key_reused', 'The Idempotency-Key was used by a key. Use a new one.');
 }

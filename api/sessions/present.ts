@@ -213,9 +213,18 @@ export function presentSessionTo({ token }: Pick<Caller, 'token'>, row: Session)
 
 const HIDDEN_FROM_TOKENS = { agent: null, instruction: null, metadata: {}, mcp_servers: [] };
 
+/** As `presentSessionTo`, for a session as an answer showed it to a key. */
+export function hideFromToken(shown: Record<string, unknown>): Record<string, unknown> {
+  return { ...shown, ...HIDDEN_FROM_TOKENS, tools: (shown.tools as { type: string }[]).filter(isCustom) };
+}
+
 /** The entries that the page runs itself. */
 function customToolsOf(tools: string): string {
-  return JSON.stringify((JSON.parse(tools) as { type: string }[]).filter(({ type }) => type === 'custom'));
+  return JSON.stringify((JSON.parse(tools) as { type: string }[]).filter(isCustom));
+}
+
+function isCustom({ type }: { type: string }): boolean {
+  return type === 'custom';
 }
 
 /** A turn that completes starts the first message that waits: without an open turn, what waits is held. */

@@ -18,6 +18,8 @@ import {
   MAX_METADATA_VALUE_LENGTH,
   mergeMetadata,
 } from '../../src/sessions/metadata.js';
+import { validationError } from '../../src/platform/errors.js';
+import { isCopy } from '../../src/sessions/families.js';
 import { budgetSchema, checkBudgetForSession } from '../../src/sessions/budget.js';
 import { MAX_REMEMBERED, remembersAny } from '../../src/sessions/remembered-approvals.js';
 import {
@@ -93,6 +95,8 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
       await record(tx);
       const metadata = mergeMetadata(locked.metadata, body.metadata ?? {});
       const { budget = locked.budget, forget_approvals: forgotten = [] } = body;
+      if (body.budget !== undefined && (await isCopy(tx, locked.id)))
+        throw validationError('/budget', 'is that of the session that this one is a copy of');
       if (agent !== undefined) checkBudgetForReference(deps.models, budget, agent);
       else if (body.budget !== undefined) checkBudgetForSession(deps.models, budget, locked);
       const isSameAgent = agent === undefined || isSameReference(agent, locked.agent!);

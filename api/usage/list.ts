@@ -6,7 +6,7 @@ import { invalidCursor, pageOf } from '../../src/platform/page.js';
 import { isStorableText } from '../../src/platform/text.js';
 import { isoIn, isoNow, utcTimestamp } from '../../src/platform/timestamps.js';
 import { MAX_METADATA_KEY_LENGTH } from '../../src/sessions/metadata.js';
-import { sumUsage, type UsageGroup, type UsageGrouping, type UsageWindow } from '../../src/turns/usage.js';
+import { BY_USER, sumUsage, type UsageGroup, type UsageGrouping, type UsageWindow } from '../../src/turns/usage.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { filteredList, pageRequest, pageSchema } from '../http/core/page.js';
 import { timeOfQuery } from '../http/core/validate.js';
@@ -21,7 +21,7 @@ const usageSchema = {
     group: {
       type: ['string', 'null'],
       description:
-        'The day, the id of the model, session or agent, the agent’s version, or the value of the metadata key; null for turns without the key or an agent.',
+        'The day, the id of the model, session or agent, the agent’s version, the session’s user, or the value of the metadata key; null for turns without the key, a user or an agent.',
     },
     turns: described(count, 'Number of turns.'),
     model_calls: described(count, 'Number of model calls.'),
@@ -53,7 +53,7 @@ const query = {
     group_by: {
       type: 'string',
       description:
-        '`day` (of UTC, the default), `model`, `session`, `agent`, `agent_version` (`ID@N`) or `metadata.KEY`.',
+        '`day` (of UTC, the default), `model`, `session`, `user`, `agent`, `agent_version` (`ID@N`) or `metadata.KEY`.',
     },
   },
 } as const satisfies JsonSchema;
@@ -61,7 +61,7 @@ const query = {
 /** What the turns that ended in a time took: tokens and money. Deleted sessions count. */
 export const listUsage = operation({
   id: 'listUsage',
-  summary: 'Sum up tokens and costs of turns by day, model, session, agent or metadata',
+  summary: 'Sum up tokens and costs of turns by day, model, session, user, agent or metadata',
   description: 'Counts the turns that ended in a period. Deleted sessions count too.',
   paged: true,
   query,
@@ -93,10 +93,11 @@ function isPlain(text: string): text is (typeof PLAIN)[number] {
 /** @throws ServiceError `validation_error` */
 function groupingOf(text: string): UsageGrouping {
   if (isPlain(text)) return text;
+  if (text === 'user') return BY_USER;
   const key = text.startsWith(METADATA) ? text.slice(METADATA.length) : '';
   const { length } = [...key];
   if (length < 1 || length > MAX_METADATA_KEY_LENGTH || !isStorableText(key)) {
-    throw validationError('/query/group_by', 'must be day, model, session, agent, agent_version or metadata.KEY');
+    throw validationError('/query/group_by', 'must be day, model, session, user, agent, agent_version or metadata.KEY');
   }
   return { metadata: key };
 }

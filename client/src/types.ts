@@ -21,6 +21,12 @@ export type ChangedMcpTool = Schemas['ChangedMcpTool'];
 export type Credential = Schemas['Credential'];
 export type Model = Schemas['Model'];
 export type Session = Schemas['Session'];
+/** A copy of a session, with a token for it if a session token asked for the copy. */
+export type ForkedSession = Schemas['ForkedSession'];
+/** A tool whose calls a person has allowed for a session. */
+export type RememberedApproval = Schemas['RememberedApproval'];
+/** What a tool may do, as its server says. */
+export type ToolAnnotations = Schemas['ToolAnnotations'];
 export type File = Schemas['File'];
 /** An entry of a session's tools: permissions for an MCP server's tools, or a tool that the client runs. */
 export type SessionTool = Schemas['SessionTool'];

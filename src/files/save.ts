@@ -3,6 +3,7 @@ import type { Database, Tx } from '../db/db.js';
 import { isDatabaseAway, transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { mimeTypeOf } from './filename.js';
+import type { SessionToken } from '../projects/session-token.js';
 import { requireStorage, requireTokenStorage } from './storage-limit.js';
 import { newStorageKey, type Storage } from './storage.js';
 import { insertFile, type FileRow } from './store.js';
@@ -20,8 +21,8 @@ interface Target {
   projectId: string;
   /** Limit of the project's storage in bytes; 0: none. */
   maxBytes: number;
-  /** The session with whose token the file is uploaded; null for a key. */
-  tokenSessionId: string | null;
+  /** The session token with which the file is uploaded; null for a key. */
+  token: Pick<SessionToken, 'sessionId' | 'familyId'> | null;
 }
 
 /**
@@ -30,11 +31,11 @@ interface Target {
  * @throws ServiceError `storage_limit_reached`
  */
 export async function saveUpload(
-  { db, storage, projectId, maxBytes, tokenSessionId }: Target,
+  { db, storage, projectId, maxBytes, token }: Target,
   { filename, size, open }: Content,
   commit: (tx: Tx, row: FileRow) => Promise<void>,
 ): Promise<FileRow> {
-  if (tokenSessionId !== null) await requireTokenStorage(db, tokenSessionId, size);
+  if (token !== null) await requireTokenStorage(db, token.familyId, size);
   await requireStorage(db, projectId, maxBytes, size);
   const mime_type = mimeTypeOf(filename);
   const storage_key = newStorageKey('files', projectId);
@@ -46,9 +47,9 @@ export async function saveUpload(
         ...file,
         origin: 'UPLOAD',
         session_id: null,
-        token_session_id: tokenSessionId,
+        token_session_id: token?.sessionId ?? null,
       });
-      if (tokenSessionId !== null) await requireTokenStorage(tx, tokenSessionId);
+      if (token !== null) await requireTokenStorage(tx, token.familyId);
       await requireStorage(tx, projectId, maxBytes);
       await commit(tx, row);
       return row;

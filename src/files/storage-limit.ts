@@ -38,20 +38,21 @@ export function checkStorage({ bytes, row_bytes }: StoredBytes, maxBytes: number
 }
 
 /**
- * Checks the files that were uploaded with tokens of a session, and `more` bytes beyond them. In the transaction that inserts a
+ * Checks the files that were uploaded with tokens of a session and its copies (src/sessions/families), and `more` bytes beyond them. In the transaction that inserts a
  * file, after the insert, the check is exact, as that of `requireStorage` is.
  * @throws ServiceError `storage_limit_reached`
  */
-export async function requireTokenStorage(db: Db, sessionId: string, more = 0): Promise<void> {
+export async function requireTokenStorage(db: Db, familyId: string, more = 0): Promise<void> {
   const [row] = await runSql<{ bytes: number }>(
     db,
     sql`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes FROM files
-        WHERE token_session_id = ${sessionId} AND deleted_at IS NULL`,
+        WHERE deleted_at IS NULL AND token_session_id = ANY(
+          ARRAY(SELECT session_id FROM family_sessions WHERE family_id = ${familyId}) || ${familyId}::text)`,
   );
   if (row!.bytes + more <= MAX_TOKEN_UPLOAD_BYTES) return;
   throw new ServiceError(
     'storage_limit_reached',
-    `The files uploaded with tokens of this session would take more than ${MAX_TOKEN_UPLOAD_BYTES} bytes, their limit. Your back end can upload with its key.`,
+    `The files uploaded with tokens of this session and its copies would take more than ${MAX_TOKEN_UPLOAD_BYTES} bytes, their limit. Your back end can upload with its key.`,
     { max_bytes: MAX_TOKEN_UPLOAD_BYTES },
   );
 }

@@ -8,6 +8,7 @@ import {
   resourcesOf,
   selectRows,
 } from '../db/resources.js';
+import { runSql, sql } from '../db/sql.js';
 import { FileEntity, type FileOrigin, type FileRow } from '../db/entities/files.js';
 import { ServiceError } from '../platform/errors.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
@@ -42,9 +43,23 @@ export function findFiles(db: Db, projectId: string, ids: string[]): Promise<Fil
   return findResources(db, FileEntity, projectId, ids);
 }
 
-/** Whether the tokens of a session may use a file: one of them uploaded it, or the agent delivered it in the session. */
-export function isFileOf(sessionId: string): (file: FileRow) => boolean {
-  return ({ token_session_id, session_id }) => token_session_id === sessionId || session_id === sessionId;
+/**
+ * Which of these files the tokens of a session may use: one of them uploaded it, or the agent delivered it in the session, or the
+ * session is a copy, whose events name it (src/sessions/families).
+ */
+export async function filesOfTokens(
+  db: Db,
+  sessionId: string,
+  ids: readonly string[],
+): Promise<(file: FileRow) => boolean> {
+  if (ids.length === 0) return () => false;
+  const copied = await runSql<{ id: string }>(
+    db,
+    sql`SELECT file_id AS id FROM token_files WHERE session_id = ${sessionId} AND file_id = ANY(${ids}::text[])`,
+  );
+  const isCopied = new Set(copied.map(({ id }) => id));
+  return ({ id, token_session_id, session_id }) =>
+    token_session_id === sessionId || session_id === sessionId || isCopied.has(id);
 }
 
 /** Finds the file of a signed link, which needs no API key. @throws ServiceError `file_not_found` */

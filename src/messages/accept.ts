@@ -16,9 +16,9 @@ import {
   type QueuedTurn,
   requireNoOpenTurn,
   type SentBy,
-  sessionGone,
   startNext,
 } from '../turns/begin.js';
+import { sessionGone } from '../sessions/gone.js';
 import type { Message } from './message.js';
 import { enqueue, MAX_WAITING_MESSAGES, type WaitingMessage } from './queue.js';
 

@@ -6,7 +6,7 @@ import { SkillEntity } from '../db/entities/skills.js';
 import { requireResources } from '../db/resources.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import type { EventData } from '../events/schema.js';
-import { fileNotFound, isFileOf } from '../files/store.js';
+import { fileNotFound, filesOfTokens } from '../files/store.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { checkOutputSchema } from '../outputs/check-output-schema.js';
 import type { SchemaChecks } from '../outputs/schema-checks.js';
@@ -145,7 +145,7 @@ async function attachedFiles(
   ids: string[],
   tokenSessionId: string | null,
 ): Promise<FileSnapshot[]> {
-  const isVisible = tokenSessionId === null ? undefined : isFileOf(tokenSessionId);
+  const isVisible = tokenSessionId === null ? undefined : await filesOfTokens(db, tokenSessionId, ids);
   const files = await requireResources(db, FileEntity, projectId, ids, fileNotFound, isVisible);
   return files.map(({ id, filename, mime_type, size_bytes }) => ({ id, filename, mime_type, size_bytes }));
 }

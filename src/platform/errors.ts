@@ -46,6 +46,7 @@ export const ERROR_STATUS = {
   webhook_disabled: 409,
   tool_use_not_pending: 409,
   elicitation_not_pending: 409,
+  fork_limit_reached: 409,
   tools_changed: 409,
   idempotency_key_in_use: 409,
   content_too_large: 413,

@@ -38,6 +38,8 @@ export const TOKEN_SCOPES = {
   cancel: ['sessions:write'],
   answer: ['sessions:write'],
   files: ['files:read', 'files:write'],
+  workspace: ['files:read'],
+  fork: ['sessions:write'],
 } as const satisfies Record<string, readonly Scope[]>;
 
 export type TokenScope = keyof typeof TOKEN_SCOPES;

@@ -11,6 +11,8 @@ export interface SessionToken {
   /** The key that made it: the token belongs to the key's project, and ends with the key. */
   keyId: string;
   sessionId: string;
+  /** The first session, if this one is a copy that a token made, else this one: all of them have the limits of one (src/sessions/families). */
+  familyId: string;
   scopes: ReadonlySet<TokenScope>;
   /** Who answers with it: stored in each answer. */
   actor: string | null;
@@ -20,7 +22,7 @@ export interface SessionToken {
   expiresAt: number;
 }
 
-/** Tokens of earlier versions have no groups. */
+/** Tokens of earlier versions have no groups and no `familyId`: they are of no copies. */
 type Claims = [
   keyId: string,
   sessionId: string,
@@ -28,6 +30,8 @@ type Claims = [
   actor: string | null,
   expiresAt: number,
   approverGroups?: string[],
+  /** Of a copy only. */
+  familyId?: string,
 ];
 
 /**
@@ -42,8 +46,9 @@ export class SessionTokens {
     this.#signingKeys = encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'session-token', 32)));
   }
 
-  sign({ keyId, sessionId, scopes, actor, expiresAt, approverGroups }: SessionToken): string {
+  sign({ keyId, sessionId, familyId, scopes, actor, expiresAt, approverGroups }: SessionToken): string {
     const claims: Claims = [keyId, sessionId, [...scopes], actor, expiresAt, [...approverGroups]];
+    if (familyId !== sessionId) claims.push(familyId);
     const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
     return `${TOKEN_PREFIX}${payload}.${signature(payload, this.#signingKeys[0]!)}`;
   }
@@ -56,9 +61,10 @@ export class SessionTokens {
     // The text is compared, not its bytes: the last character of base64 has bits that decoding ignores.
     if (!this.#signingKeys.some((key) => isSameText(given, signature(payload, key)))) return null;
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
-    const [keyId, sessionId, scopes, actor, expiresAt, groups = []] = claims;
+    const [keyId, sessionId, scopes, actor, expiresAt, groups = [], familyId = sessionId] = claims;
     if (expiresAt <= now) return null;
-    return { keyId, sessionId, scopes: new Set(scopes), actor, approverGroups: new Set(groups), expiresAt };
+    const approverGroups = new Set(groups);
+    return { keyId, sessionId, familyId, scopes: new Set(scopes), actor, approverGroups, expiresAt };
   }
 }
 

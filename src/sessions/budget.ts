@@ -81,18 +81,52 @@ function dearer({ input, cache_write }: Price): bigint {
   return input > cache_write ? input : cache_write;
 }
 
+/** What a call that does not fit needs, as decimal numbers. */
+export interface Need {
+  /** The max_cost at which it fits. */
+  needed: string;
+  /** Its own part of that. */
+  own: string;
+}
+
 /**
- * The max_cost at which a call fits into a budget, as a decimal number; null if there is none.
+ * What a call needs to fit into a budget; null if it never does.
  * @see outputWithin
  */
-export function neededFor(
-  { max_cost }: Budget,
+export function neededFor({ max_cost }: Budget, spent: string, price: Price | null, inputTokens: number): Need | null {
+  if (price?.currency !== max_cost.currency) return null;
+  const own = BigInt(inputTokens) * dearer(price) + MIN_OUTPUT * price.output;
+  return { needed: toDecimal(toUnits(spent) + own), own: toDecimal(own) };
+}
+
+/** What a call in a session with a budget begins with. */
+export interface Reserve {
+  /** What the session had spent, and others reserved, when the limit of its output was decided. */
+  spent: string;
+  /** What it costs at most. */
+  amount: string;
+}
+
+/** Null without a budget. */
+export function reserveOf(
+  budget: Budget | null,
   spent: string,
   price: Price | null,
-  inputTokens: number,
-): string | null {
-  if (price?.currency !== max_cost.currency) return null;
-  return toDecimal(toUnits(spent) + BigInt(inputTokens) * dearer(price) + MIN_OUTPUT * price.output);
+  { inputTokens, maxTokens }: { inputTokens: number; maxTokens: number },
+): Reserve | null {
+  if (budget === null || price === null) return null;
+  return { spent, amount: toDecimal(BigInt(inputTokens) * dearer(price) + BigInt(maxTokens) * price.output) };
+}
+
+/** Others have spent or reserved more since a call was prepared: it may not fit any more. */
+export class BudgetChangedError extends Error {
+  override readonly name = 'BudgetChangedError';
+  override readonly message = 'less of the budget is left than when the call was prepared';
+}
+
+/** @throws BudgetChangedError */
+export function requireUnspent({ spent }: Reserve, byNow: string | null): void {
+  if (byNow !== null && toUnits(byNow) > toUnits(spent)) throw new BudgetChangedError();
 }
 
 export function fits({ max_cost }: Budget, needed: string | null): boolean {

@@ -22,6 +22,8 @@ export interface SessionFilter {
   createdBefore?: string | undefined;
   /** Every pair must match. */
   metadata?: Metadata;
+  /** For whom the agent acts. */
+  user?: string | undefined;
   /** A part of the session's preview, case ignored (src/platform/fold-case). */
   text?: string | undefined;
 }
@@ -208,8 +210,9 @@ function joinStates(query: SelectQuery<object>, state?: ListedState): void {
 
 /** @param createdAt the column by which the rows are found in order, if that is the time of their creation */
 function addFilter(query: SelectQuery<object>, filter: SessionFilter, createdAt: string): void {
-  const { requiresAction, agentId, createdAfter, createdBefore, metadata = {} } = filter;
+  const { requiresAction, agentId, createdAfter, createdBefore, metadata = {}, user } = filter;
   if (agentId !== undefined) query.andWhere('r.agent_id = :agentId', { agentId });
+  if (user !== undefined) query.andWhere('r.end_user = :user', { user });
   if (requiresAction === true) query.andWhere(`r.id = ANY(ARRAY(${WAITING_SESSIONS}))`);
   if (requiresAction === false) query.andWhere(`NOT ${waitsForAnswer('r.last_turn_id')}`);
   if (createdAfter !== undefined) query.andWhere(`${createdAt} > CAST(:createdAfter AS timestamptz)`, { createdAfter });

@@ -15,6 +15,7 @@ import {
   MODEL_ID,
   THINKING_ENABLED,
 } from './configured.js';
+import { familyOf, shareBudget } from './families.js';
 import { forgetApprovals, REMEMBERED_APPROVALS } from './remembered-approvals.js';
 import { isWaiting, OPEN_ACTIONS, WAITING_SINCE } from './required-actions.js';
 import { SESSION_ROW_BYTES } from './row-bytes.js';
@@ -145,12 +146,16 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
 export type SessionState = Pick<Session, 'id' | 'project_id' | 'last_turn_id' | 'turn_state'>;
 
 /** Also what the storage of its project has. */
-type FoundState = SessionState & { stored: StoredBytes };
+type FoundState = SessionState & {
+  stored: StoredBytes;
+  /** Whose limits its tokens have (src/sessions/families). */
+  family_id: string;
+};
 
 export async function findSessionState(db: Db, projectId: string, id: string): Promise<FoundState | null> {
   const [state] = await runSql<FoundState>(
     db,
-    sql`SELECT s.id, s.project_id, s.last_turn_id, t.state AS turn_state,
+    sql`SELECT s.id, s.project_id, s.last_turn_id, t.state AS turn_state, ${rawSql(familyOf('s.id'))} AS family_id,
           json_build_object('bytes', coalesce(p.bytes, 0), 'row_bytes', coalesce(p.row_bytes, 0)) AS stored
         FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
           LEFT JOIN project_storage p ON p.project_id = s.project_id
@@ -354,6 +359,7 @@ export async function updateFields(
     .where('id = :id', { id: session.id })
     .returning('metadata_updated_at AS updated_at')
     .execute();
+  if (fields.budget !== undefined) await shareBudget(tx, session.id, fields.budget);
   const bytesOf = (metadata: Metadata): number => Buffer.byteLength(JSON.stringify(metadata));
   const metadataBytes = bytesOf(fields.metadata ?? session.metadata) - bytesOf(session.metadata);
   await runSql(

@@ -4,7 +4,7 @@ import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 import type { Workspace } from '../workspaces/store.js';
-import { SPENT } from '../db/money.js';
+import { SPENT_OR_RESERVED } from '../db/money.js';
 import type { Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import {
@@ -39,7 +39,7 @@ export interface TurnContext extends Pick<
   fallbackModelId: string | null;
   fallbackModelIds: string[];
   budget: Budget | null;
-  /** The decimal number that the session's model calls cost so far. */
+  /** The decimal number that the session's model calls cost so far, with those of its copies and what these reserve. */
   spent: string;
   thinkingEnabled: boolean;
   instruction: string | null;
@@ -65,7 +65,7 @@ export const CONTEXT = rawSql(`
   coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
   coalesce(turns.fallback_model_id, turns.model_id, ${MODEL_ID}) AS "modelId",
   turns.fallback_model_id AS "fallbackModelId", ${FALLBACK_MODEL_IDS} AS "fallbackModelIds",
-  sessions.budget, ${SPENT}::text AS spent,
+  sessions.budget, ${SPENT_OR_RESERVED}::text AS spent,
   coalesce(turns.thinking_enabled, ${THINKING_ENABLED}) AS "thinkingEnabled",
   ${INSTRUCTION} AS instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes", (
     SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd, 'entry', entry)
@@ -121,7 +121,7 @@ export async function loadContext(db: Db, turnId: string): Promise<TurnContext> 
 export async function loadSpent(db: Db, turnId: string): Promise<Pick<TurnContext, 'spent'>> {
   const [turn] = await runSql<Pick<TurnContext, 'spent'>>(
     db,
-    sql`SELECT ${rawSql(SPENT)}::text AS spent FROM turns WHERE id = ${turnId}`,
+    sql`SELECT ${rawSql(SPENT_OR_RESERVED)}::text AS spent FROM turns WHERE id = ${turnId}`,
   );
   if (turn === undefined) throw new TurnEndedError(turnId);
   return turn;

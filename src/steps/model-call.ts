@@ -3,6 +3,8 @@ import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
 import { priceCall, type CalledModel } from '../models/price.js';
 import type { CallUsage, ModelAnswer } from '../models/content.js';
 import { newId } from '../platform/ids.js';
+import { requireUnspent, type Reserve } from '../sessions/budget.js';
+import { lockFamilySpent } from '../sessions/families.js';
 import { changeTurn, ifOpen, ifRunning, type Fence, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { RefusedMedia } from './refused-media.js';
@@ -69,13 +71,15 @@ export const NO_USAGE: CallUsage = {
 
 const INSERT_CALL = `
   INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, task_token, started_at, model_id, cost,
-    currency)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
+    currency, reserved)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
 
 /**
  * Claims the turn and records a new model call, together with the messages that it is the first to see.
  * @param steering the ids of the messages in its request that still wait; null for a call that waits for none of them
+ * @param reserve of a session with a budget: what the call costs at most
  * @throws SteeringChangedError if other messages wait by now
+ * @throws BudgetChangedError if copies of the session have taken of its budget meanwhile
  * @throws OvertakenError if another attempt has stored the step meanwhile, whose outcome needs no second call
  * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
  * from a backup older than the workflow
@@ -87,6 +91,7 @@ export function beginModelCall(
   task: ActivityTask,
   model: CalledModel,
   steering: Steering | null = { mayWait: false, ids: [] },
+  reserve: Reserve | null = null,
 ): Promise<ModelCall> {
   const messageId = newId('message');
   return changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
@@ -98,13 +103,14 @@ export function beginModelCall(
       deps.log.warn(ids, 'the tables lack the step before a model call: they are older than the workflow');
       throw new TurnEndedError(turnId);
     }
+    if (reserve !== null) requireUnspent(reserve, await lockFamilySpent(tx, turn.sessionId, turnId));
     const began = turn.position;
     if (steering?.mayWait) await deliverSteering(tx, turn, step, steering.ids);
     const { position, sessionId, projectId, at: startedAt } = turn;
     const call = turn.beginCall(model);
     write(tx, INSERT_CALL, [
       ...[turnId, step, position, call, messageId, task.workerId, Buffer.from(task.token), startedAt, model.id],
-      ...[priceCall(model, NO_USAGE), model.price?.currency ?? null],
+      ...[priceCall(model, NO_USAGE), model.price?.currency ?? null, reserve?.amount ?? null],
     ]);
     const place = { turnId, sessionId, projectId, step, position, call };
     return {

@@ -12,6 +12,7 @@ import type { Logger } from '../platform/logger.js';
 import { AGENT_SKILLS, AGENT_VERSION, configurationOfSession, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { insertWorkspace } from '../sessions/store.js';
+import { sessionGone } from '../sessions/gone.js';
 import type { Notifier } from '../stream/notify.js';
 import type { StartableTurn, TurnWorkflows } from '../temporal/turn-workflows.js';
 import { type TurnDeps, changeTurn, ifOpen } from './change-turn.js';
@@ -65,11 +66,6 @@ export async function lockForTurn(tx: Tx, projectId: string, sessionId: string):
   write(tx, LOCK_SESSION, [sessionId, projectId]);
   const [session] = await tx.query<LockedSession[]>(READ_SESSION, [sessionId, projectId]);
   return session ?? sessionGone(sessionId);
-}
-
-/** @throws ServiceError session_not_found */
-export function sessionGone(sessionId: string): never {
-  throw new ServiceError('session_not_found', `There is no session ${sessionId}.`);
 }
 
 export function hasOpenTurn({ last_state }: Pick<LockedSession, 'last_state'>): boolean {

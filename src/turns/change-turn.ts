@@ -131,13 +131,17 @@ const UNUSED = {
   ...{ input: '0', cost: '0', isUnpriced: false },
 };
 
-/** For GET usage. Rows that exist stay, as after a restore. Sums over turns are made later (src/turns/usage-sums). */
+/**
+ * For GET usage. The user of the session is among the metadata, under the key that no client can give, so that it is summed up and
+ * forgotten as they are. Rows that exist stay, as after a restore. Sums over turns are made later (src/turns/usage-sums).
+ */
 const INSERT_TURN_USAGE = `
   INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
     output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first, agent_id, agent_version)
   SELECT $1, coalesce(m.model_id, $5, (
       SELECT ${MODEL_ID} FROM turns t ${configurationOfTurn('t')} WHERE t.id = $1)), s.project_id, s.id, $3::timestamptz,
-    CASE WHEN $4::boolean THEN s.metadata ELSE '{}' END, model_calls, input, output, cache_read, cache_write, cost, $6,
+    CASE WHEN NOT $4::boolean THEN '{}' WHEN s.end_user IS NULL THEN s.metadata
+      ELSE (s.metadata::jsonb || jsonb_build_object('', s.end_user))::json END, model_calls, input, output, cache_read, cache_write, cost, $6,
     is_unpriced, n = 1, $15, $16
   FROM sessions s, unnest($7::text[], $8::integer[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
     $13::numeric[], $14::boolean[])

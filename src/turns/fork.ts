@@ -15,7 +15,8 @@ import {
   referenceColumns,
   type AgentOfSession,
 } from '../sessions/store.js';
-import { sessionGone } from './begin.js';
+import { joinFamily, requireRoomForCopy } from '../sessions/families.js';
+import { sessionGone } from '../sessions/gone.js';
 
 /** Stored events that one fork may copy. */
 export const MAX_FORKED_EVENTS = 20_000;
@@ -41,6 +42,8 @@ export interface ForkFields {
   metadata?: Record<string, string> | undefined;
   /** In place of the session's configuration, or of its reference; `currency` as of a model. */
   agent?: (Omit<AgentOfSession, 'hasWorkspace'> & { currency: string | null }) | undefined;
+  /** A session token asks for it: the copy has the limits of its session (src/sessions/families). */
+  byToken: boolean;
 }
 
 interface CopiedTurn {
@@ -65,7 +68,8 @@ interface NewIds {
  * Copies a session and its turns under new ids, and returns the id of the copy. An ended turn never changes, so the session is
  * not locked. What the copied model calls cost stays with the session: the turns of a copy cost nothing.
  * @param maxStorageBytes of the project; 0 for no limit
- * @throws ServiceError `session_not_found`, `turn_not_found`, `session_running`, `fork_too_large`, `storage_limit_reached`
+ * @throws ServiceError `session_not_found`, `turn_not_found`, `session_running`, `fork_too_large`, `fork_limit_reached`,
+ * `storage_limit_reached`
  */
 export async function forkSession(
   tx: Tx,
@@ -74,6 +78,7 @@ export async function forkSession(
   fields: ForkFields,
   maxStorageBytes: number,
 ): Promise<string> {
+  if (fields.byToken) await requireRoomForCopy(tx, session.id);
   const turns = await turnsToCopy(tx, session.id, point);
   const bytes = await bytesToCopy(tx, session.id, turns);
   await requireStorage(tx, session.project_id, maxStorageBytes, bytes);
@@ -83,6 +88,7 @@ export async function forkSession(
   const isCopied = await copyWorkspace(tx, session.id, to, turns.at(-1)?.number ?? 0);
   if (!isCopied && hasWorkspace) await addWorkspace(tx, session, to);
   if (isCopied) await requireStorage(tx, session.project_id, maxStorageBytes, bytes);
+  await joinFamily(tx, { from: session.id, to, projectId: session.project_id, byToken: fields.byToken });
   return to;
 }
 
@@ -132,7 +138,7 @@ async function lastTurnToCopy(tx: Tx, sessionId: string, { beforeTurnId, afterTu
 
 /**
  * Gives the fork the version of the session's workspace that stood at the end of a turn, or the oldest one that is kept if that is a
- * later one; false if the session has none. Objects never change, so both sessions name the same ones until one of them changes its
+ * later one; false if the session has none. It counts in the storage of the project when the fork changes it. Objects never change, so both sessions name the same ones until one of them changes its
  * tree. Should the session change it before the fork is there, storage maintenance keeps the objects for much longer than that takes.
  */
 async function copyWorkspace(tx: Tx, from: string, to: string, lastTurn: number): Promise<boolean> {
@@ -140,9 +146,9 @@ async function copyWorkspace(tx: Tx, from: string, to: string, lastTurn: number)
   const copied = await runSql(
     tx,
     sql`INSERT INTO workspaces (session_id, project_id, turn_number, version, objects, object_bytes, cwd, size_bytes, file_count,
-          updated_at, began)
+          updated_at, began, is_counted)
         SELECT ${to}, project_id, ${lastTurn}, version, objects, object_bytes, cwd, size_bytes, file_count, updated_at,
-          CASE WHEN turn_number <= ${lastTurn} THEN 'exact' ELSE 'later' END
+          CASE WHEN turn_number <= ${lastTurn} THEN 'exact' ELSE 'later' END, false
         FROM (
           SELECT ${columns} FROM workspaces WHERE session_id = ${from}
           UNION ALL SELECT ${columns} FROM kept_workspaces WHERE session_id = ${from}) AS versions

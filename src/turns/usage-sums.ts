@@ -9,7 +9,7 @@ import { transaction } from '../db/transaction.js';
  *
  * `kind` is a grouping of GET usage and `name` a group of it: `day`, `model`, `session`, `agent`,
  * `agent_version`, `metadata.KEY`. Turns without an agent have no sum of the kinds of agents: they are the others of the day. The kind `metadata` has
- * the turns with a key, whose name is the key: those without it are the others of the day.
+ * the turns with a key, whose name is the key: those without it are the others of the day. The empty key has the users of sessions.
  */
 export const SUM_COLUMNS = [
   ...['turns', 'model_calls', 'input_tokens', 'output_tokens', 'cache_read_input_tokens'],

@@ -6,7 +6,7 @@ import type { PageRows } from '../platform/page.js';
 import { SUM_COLUMNS } from './usage-sums.js';
 
 export interface UsageGroup {
-  /** Null for turns of sessions without the metadata key, or without an agent. */
+  /** Null for turns of sessions without the metadata key or a user, or without an agent. */
   group: string | null;
   turns: number;
   model_calls: number;
@@ -19,6 +19,9 @@ export interface UsageGroup {
 }
 
 export type UsageGrouping = 'day' | 'model' | 'session' | 'agent' | 'agent_version' | { metadata: string };
+
+/** Under this key the metadata of a turn have the user of its session: clients give keys of at least one character. */
+export const BY_USER: UsageGrouping = { metadata: '' };
 
 /** The turns that ended from `from` on and before `to`, in the service's format of times. */
 export interface UsageWindow {

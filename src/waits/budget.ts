@@ -1,5 +1,5 @@
 import type { Tx } from '../db/db.js';
-import { fits, type Budget } from '../sessions/budget.js';
+import { fits, type Budget, type Need } from '../sessions/budget.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import type { Turn } from '../turns/turn.js';
 import type { TooDearCall } from './kinds/budget.js';
@@ -17,7 +17,7 @@ const BUDGET = `
 export function openBudgetWait(
   deps: TurnDeps,
   { turnId, step }: { turnId: string; step: number },
-  needed: string | null,
+  need: Need | null,
   timeoutSeconds: number,
 ): Promise<boolean> {
   return changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
@@ -25,14 +25,14 @@ export function openBudgetWait(
       turn.sessionId,
       turnId,
     ]);
-    const isTooSmall = budget !== null && !fits(budget, needed);
+    const isTooSmall = budget !== null && !fits(budget, need?.needed ?? null);
     // No budget is enough for a model without a price.
-    const mustEnd = isTooSmall && (budget.on_reached === 'stop' || needed === null);
+    const mustEnd = isTooSmall && (budget.on_reached === 'stop' || need === null);
     if (mustEnd || !isTooSmall || waits) {
       turn.stayStill();
       return !mustEnd;
     }
-    const ask: TooDearCall = { needed };
+    const ask: TooDearCall = need ?? { needed: null };
     await openWait(tx, turn, step, { kind: 'budget', index: null, toolUseId: null, ask }, timeoutSeconds);
     return true;
   });

@@ -74,7 +74,7 @@ export interface WorkspaceChange {
 const COMMIT_VERSION = `
   UPDATE workspaces SET turn_number = $4, cwd = $5, version = version + $6, objects = coalesce($7, objects),
     object_bytes = coalesce($8, object_bytes), size_bytes = coalesce($9, size_bytes), file_count = coalesce($10, file_count),
-    updated_at = CASE WHEN $6 > 0 THEN clock_timestamp() ELSE updated_at END
+    is_counted = is_counted OR $7 IS NOT NULL, updated_at = CASE WHEN $6 > 0 THEN clock_timestamp() ELSE updated_at END
   WHERE session_id = $1 AND version = $2 AND objects[1] IS NOT DISTINCT FROM $3`;
 
 /**

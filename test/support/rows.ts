@@ -20,6 +20,7 @@ const SPECIFIED: Partial<Record<ErrorType, string[]>> = {
   mcp_server_not_found: ['getMcpServer', 'updateMcpServer', 'probeMcpServer', 'deleteMcpServer', 'createSession'],
   unknown_model: ['createSession', 'forkSession'],
   fork_too_large: ['forkSession'],
+  fork_limit_reached: ['forkSession'],
   insufficient_scope: ['createSession', 'sendMessage'],
   validation_error: ['createSession', 'updateSession', 'uploadFile', 'forkSession'],
   metadata_too_large: ['updateSession'],
@@ -83,6 +84,9 @@ const NAMED = [
 
 /** Limits of docs/limits.md; a test that goes to one and beyond it says so with `reachedLimit`. */
 export const LIMITS = [
+  'changed input: 256 KiB as compact JSON',
+  'remembered approvals: 100',
+  'copies by session tokens: 20',
   'rate: 60 requests a minute',
   'skill package: 50 MiB',
   'skill package: 25 MiB a file',

@@ -30,7 +30,8 @@ export async function signToken(
   const { scopes = TOKEN_SCOPE_NAMES, ...more } = claims;
   const keyId = more.keyId ?? (await keyIdOf(db, key));
   const token = {
-    ...{ keyId, sessionId, actor: null, approverGroups: new Set<string>(), expiresAt: Date.now() + 900_000 },
+    ...{ keyId, sessionId, familyId: sessionId, actor: null },
+    ...{ approverGroups: new Set<string>(), expiresAt: Date.now() + 900_000 },
     ...more,
     scopes: new Set(scopes),
   };

@@ -30,7 +30,7 @@ describe('the sums of usage', () => {
     const metadata = [{ team: 'b' }, { team: 'B', other: 'x' }, {}];
     for (const [index, pairs] of metadata.entries()) {
       service.model.on(/Go/, message([text('done')], { usage: { ...NO_OUTPUT, input_tokens: 10 ** index } }));
-      sessions.push(await service.session({ metadata: pairs }));
+      sessions.push(await service.session({ metadata: pairs, user: index === 2 ? 'ada' : null }));
       await service.run(sessions[index]!, 'Go');
     }
     service.model.on(/Go/, message([text('done')], { usage: { ...NO_OUTPUT, input_tokens: 1000 } }));
@@ -53,12 +53,16 @@ describe('the sums of usage', () => {
     ]);
   });
 
-  it('the sums of usage are by model, by session, and by a key of the metadata, in order of code points and null last', async () => {
+  it('the sums of usage are by model, by session, by user, and by a key of the metadata, in order of code points and null last', async () => {
     expect(short(await groups('group_by=model'))).to.deep.equal([['scripted', 4, 1111, '0.001111']]);
     expect(short(await groups('group_by=metadata.team'))).to.deep.equal([
       ['B', 1, 10, '0.00001'],
       ['b', 2, 1001, '0.001001'],
       [null, 1, 100, '0.0001'],
+    ]);
+    expect(short(await groups('group_by=user'))).to.deep.equal([
+      ['ada', 1, 100, '0.0001'],
+      [null, 3, 1011, '0.001011'],
     ]);
     const bySession = short(await groups('group_by=session'));
     expect(bySession).to.deep.equal([
@@ -113,7 +117,7 @@ describe('the sums of usage', () => {
   });
 
   it('the sums of usage are the same when maintenance has summed them up, and then forget metadata', async () => {
-    const groupings = ['day', 'model', 'session', 'metadata.team'];
+    const groupings = ['day', 'model', 'session', 'user', 'metadata.team'];
     const all = () => Promise.all(groupings.map((grouping) => groups(`group_by=${grouping}`)));
     const before = await all();
     const { log, storage } = { log: createLogger('silent', 'test'), storage: undefined as never };
@@ -136,7 +140,7 @@ describe('the sums of usage', () => {
     const session = await forget('--project', 'demo', '--session', sessions[1]!);
     expect(session.out).to.equal('forgotten in the usage of 1 turn\n');
     expect(short(await groups('group_by=metadata.other'))).to.deep.equal([[null, 4, 1111, '0.001111']]);
-    expect((await all()).slice(0, 3)).to.deep.equal(before.slice(0, 3));
+    expect((await all()).slice(0, 4)).to.deep.equal(before.slice(0, 4));
     for (const args of [[], ['--metadata', 'x'], ['--metadata', 'a=b', '--session', 's']]) {
       const refused = await forget('--project', 'demo', ...args).catch((error: unknown) => error);
       expect(refused, args.join(' ')).to.be.instanceOf(UsageError);

@@ -4,7 +4,7 @@ import type { Caller, Route } from './operation.js';
 import type { RateLimiter, RateLimitState, TokenLimiter } from '../../../src/projects/limits.js';
 import type { SessionToken } from '../../../src/projects/session-token.js';
 
-/** Requests a minute of one operation, of all tokens of a session together (docs/decisions.md "Session tokens"). */
+/** Requests a minute of one operation, of all tokens of a session and its copies together (docs/decisions.md "Session tokens"). */
 const MAX_TOKEN_WRITES = 20;
 const MAX_TOKEN_READS = 120;
 
@@ -32,10 +32,10 @@ export async function applyRateLimit(
 export async function applyTokenLimit(
   ctx: Context,
   limiter: TokenLimiter,
-  { sessionId }: SessionToken,
+  { familyId }: SessionToken,
   [, , , isWrite, operation]: Route,
 ): Promise<void> {
-  const state = await limiter(sessionId, operation.id, isWrite ? MAX_TOKEN_WRITES : MAX_TOKEN_READS);
+  const state = await limiter(familyId, operation.id, isWrite ? MAX_TOKEN_WRITES : MAX_TOKEN_READS);
   applyLimit(ctx, state, 'all tokens of the session together');
 }
 

@@ -58,6 +58,7 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
   tools_changed: list('tools', 'Names of tools.'),
   too_many_running_turns: objectSchema({ max_running_turns: described(count, 'The limit of the project.') }),
   file_too_large: maxBytes,
+  fork_limit_reached: objectSchema({ max_forks: described(count, 'The copies that may exist at a time.') }),
   fork_too_large: objectSchema({
     max_events: described(count, 'The stored events that one fork may copy.'),
     max_bytes: maxBytes.properties.max_bytes,

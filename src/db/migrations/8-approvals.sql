@@ -115,3 +115,13 @@ BEGIN
   WHERE t.session_id = the_session AND t.number BETWEEN first AND last;
   RETURN events + others;
 END $$;
+
+DO $$
+DECLARE
+  large text;
+BEGIN
+  FOREACH large IN ARRAY ARRAY['remembered_approvals', 'session_families', 'family_sessions', 'token_files'] LOOP
+    EXECUTE format('ALTER TABLE %I SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02,
+      autovacuum_vacuum_insert_scale_factor = 0.05)', large);
+  END LOOP;
+END $$;

@@ -56,6 +56,27 @@ describe('finding sessions', () => {
     });
   }
 
+  it('finding sessions by the user for whom the agent acts, with the other filters, in pages', async () => {
+    const made = async (user: string | null, metadata = {}): Promise<string> =>
+      (await service.api('POST', '/v1/sessions', { model_id: 'test-model', user, metadata })).body.id as string;
+    const [one, two] = [await made('ada@example.com'), await made('ada@example.com', { team: 'blue' })];
+    const others = [await made('Ada@example.com'), await made(null)];
+    const idsOf = async (query: string): Promise<string[]> =>
+      ((await list(query)).body.items as { id: string }[]).map(({ id }) => id);
+    expect(await idsOf('user=ada@example.com')).to.deep.equal([two, one]);
+    expect(await idsOf('user=ada@example.com&order=activity')).to.deep.equal([two, one]);
+    expect(await idsOf('user=ada@example.com&metadata[team]=blue')).to.deep.equal([two]);
+    expect(await idsOf('user=nobody')).to.deep.equal([]);
+    const page = (await list('user=ada@example.com&limit=1')).body.meta;
+    expect(await idsOf(`user=ada@example.com&cursor=${page.next_cursor}`)).to.deep.equal([one]);
+    expect((await list(`user=bob&cursor=${page.next_cursor}`)).body.error.type).to.equal('invalid_cursor');
+    for (const wrong of ['', 'a b', 'a'.repeat(129), 'ä']) {
+      const { status, body } = await list(`user=${encodeURIComponent(wrong)}`);
+      expect([status, body.error.details.errors[0].path], wrong).to.deep.equal([422, '/query/user']);
+    }
+    for (const id of [one, two, ...others]) await service.api('DELETE', `/v1/sessions/${id}`);
+  });
+
   it('finding sessions by whether they wait for an answer, which they show', async () => {
     expect(await find('requires_action=true')).to.deep.equal(['waiting']);
     expect(await find('requires_action=false')).to.deep.equal(['running', 'failed', 'cancelled', 'complete', 'idle']);
@@ -66,6 +87,8 @@ describe('finding sessions', () => {
         tool_use_id: 'toolu_1',
         name: 'mcp__mail__send',
         input: { to: 'ada@example.com' },
+        title: null,
+        annotations: { read_only: null, destructive: null, idempotent: null, open_world: null },
         expires_at: actions[0].expires_at,
       },
     ]);

@@ -30,6 +30,7 @@ describe('sessions', () => {
         metadata: {},
         preview: null,
         tools: [],
+        remembered_approvals: [],
         required_actions: [],
         waiting_since: null,
         workspace: null,

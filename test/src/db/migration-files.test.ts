@@ -11,7 +11,7 @@ const FINGERPRINTS: Record<string, string> = {
   '5-sessions-of-agents.sql': '4e4b7a455d2ac7f16acd121aaeb7e701308f71c0acd1e95eb6631e64f585d7dd',
   '6-administration.sql': 'f89a866aa8c5814b778a7d2b7d717f1c40064d242e6449bf7d4671bd5ddfa2bb',
   '7-key-indexes.sql': '9d46e51b5eea49e77204b69c67bef99628c25febf8ac83cd207c10e62d4d6688',
-  '8-approvals.sql': 'd0239e81099334613dfebf5a9eeea51971d422bc4da6275e47bc35458d3ad23c',
+  '8-approvals.sql': 'a94baad2bba2c9a0dbe63e96d7e75701aeb888845c6c41fed9f0af226e972c50',
   '9-sessions-of-a-user.sql': '18327f2e0a199ad6a88b4b44ed5fd939d599f6a97ef8acd49925109d39911e80',
 };
 
