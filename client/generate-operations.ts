@@ -57,8 +57,8 @@ import { uploadBody, type UploadSource } from '../upload.js';
 export class Operations {
   protected readonly transport: Transport;
 
-  constructor(options: ClientOptions) {
-    this.transport = new Transport(options);
+  constructor(options: ClientOptions | Transport) {
+    this.transport = options instanceof Transport ? options : new Transport(options);
   }
 ${methods.join('').replaceAll('Types.', '')}}
 `;

@@ -1,8 +1,15 @@
 import { ApiError } from './errors.js';
 import type { Answer, Elicitation, StreamEvent, WaitingCall } from './types.js';
 
-/** A person's decision about a call. `{ deny }` gives the agent the reason. */
-export type Decision = 'allow' | 'deny' | { deny: string };
+/**
+ * A person's decision about a call. `{ deny }` gives the agent the reason. `{ allow }` changes the input of the call, or lets later calls
+ * of the tool in the session run without asking.
+ */
+export type Decision =
+  | 'allow'
+  | 'deny'
+  | { deny: string }
+  | { allow: { input: Record<string, unknown> } | { remember: 'session' } };
 
 /**
  * Runs a custom tool. The agent gets the returned text, or the returned value as JSON; an exception is an error result
@@ -111,6 +118,7 @@ export class Answers {
     if (decision === undefined) return null;
     const base = { type: 'user.tool_confirmation', tool_use_id: action.tool_use_id } as const;
     if (typeof decision === 'string') return { ...base, result: decision };
+    if ('allow' in decision) return { ...base, result: 'allow', ...decision.allow };
     return { ...base, result: 'deny', deny_message: decision.deny };
   }
 }

@@ -39,6 +39,11 @@ export class AgentSessionClient extends Operations {
     return (await this.transport.create<{ items: AnswerEvent[] }>(path, { json: { events }, ...options })).items;
   }
 
+  /** @internal The client of a copy that a session token has made: it has the copy's tokens, of which the first one is given. */
+  forCopy(sessionId: string, token: string): AgentSessionClient {
+    return new AgentSessionClient(this.transport.forCopy(sessionId, token));
+  }
+
   /** The content. Read it with `text()`, `blob()`, or as a stream from `body`. */
   downloadFile(fileId: string, options: RequestOptions = {}): Promise<Response> {
     return this.#download(`/v1/files/${segment(fileId)}/content`, {}, options);

@@ -8,8 +8,9 @@ export interface ClientOptions {
   /**
    * A key, or a session token on a page. A function is asked before the first request, and once again when the service refuses
    * what it gave: a page gets its next token that way. An error that it throws is thrown to the caller, without a retry.
+   * `sessionId` is that of a copy of the session that a token has made, whose next token is asked for; absent otherwise.
    */
-  apiKey: string | (() => string | Promise<string>);
+  apiKey: string | ((of: { sessionId?: string }) => string | Promise<string>);
   /**
    * How long to keep retrying a request that failed with a retryable error; 0: never. Default: 70,000, which is longer
    * than a window of the rate limit, a restart of the service, and the lease of an interrupted request on its key.
@@ -72,6 +73,8 @@ export class Transport {
   readonly #options: Required<ClientOptions>;
   /** What `apiKey` gave last, for all requests; null before the first one. */
   #key: Promise<string> | null = null;
+  /** The copy of a session whose tokens it uses; null: what `apiKey` gives without one. */
+  #copy: string | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = {
@@ -84,6 +87,14 @@ export class Transport {
       parseJson: options.parseJson ?? ((text) => JSON.parse(text) as unknown),
       baseUrl: options.baseUrl.replace(/\/+$/, ''),
     };
+  }
+
+  /** A transport with the tokens of a copy of the session, which a token has made. The first one is given. */
+  forCopy(sessionId: string, token: string): Transport {
+    const copy = new Transport(this.#options);
+    copy.#copy = sessionId;
+    copy.#key = Promise.resolve(token);
+    return copy;
   }
 
   /** Returns the JSON response of an operation. @throws ApiError, ConnectionError, the reason of the signal */
@@ -190,7 +201,8 @@ export class Transport {
   async #askForKey(): Promise<string> {
     const { apiKey } = this.#options;
     try {
-      return typeof apiKey === 'string' ? apiKey : await apiKey();
+      if (typeof apiKey === 'string') return apiKey;
+      return await apiKey(this.#copy === null ? {} : { sessionId: this.#copy });
     } catch (cause) {
       throw new KeyError('the function `apiKey` failed', { cause });
     }

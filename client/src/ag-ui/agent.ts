@@ -11,28 +11,37 @@ import { Observable } from 'rxjs';
 import type { AgentSessionClient } from '../client.js';
 import { contentOfDataUrl, nameOf, sendOnce, type Attachment } from '../front-end/new-message.js';
 import { keyOf, sendOpenAnswers } from '../front-end/waits.js';
-import type { Answer, Event, RequiredAction } from '../types.js';
+import type { Answer, Event, RequiredAction, Session } from '../types.js';
 import { eventsOfRun, finished } from './events.js';
 import { messagesOf } from './messages.js';
+import { Thread } from './thread.js';
 
 export interface AgentSessionAgentConfig extends AgentConfig {
   client: AgentSessionClient;
   /** The id of the session. */
   threadId: string;
+  /**
+   * `runAgent` with messages that are cut back, to answer one again or an edited one, forks the session before the turn, and the thread
+   * goes on in the copy. Keep the id of `session`: after a reload it is the thread. `token`: with a session token, the first one of the
+   * copy; the next ones are asked for by `apiKey({ sessionId })` of the client.
+   */
+  onFork?: (fork: { threadId: string; session: Session; token?: string }) => void | Promise<void>;
 }
 
 /** An agent of AG-UI whose thread is a session. */
 export class AgentSessionAgent extends AbstractAgent {
   // Not private by `#`: `clone` of the class above makes objects that have no such fields.
-  private client: AgentSessionClient;
+  private thread: Thread;
+  private onFork: AgentSessionAgentConfig['onFork'];
 
-  constructor({ client, ...config }: AgentSessionAgentConfig) {
+  constructor({ client, onFork, ...config }: AgentSessionAgentConfig) {
     super(config);
-    this.client = client;
+    this.thread = new Thread(client, config.threadId);
+    this.onFork = onFork;
   }
 
   override run(input: RunAgentInput): Observable<BaseEvent> {
-    return observe(input, (signal) => runOf(this.client, input, signal));
+    return observe(input, (signal) => runOf(this.thread, input, this.onFork, signal));
   }
 
   /** Another page may have answered what this one knows as open: the service says what is. */
@@ -44,17 +53,18 @@ export class AgentSessionAgent extends AbstractAgent {
   }
 
   protected override connect(input: RunAgentInput): Observable<BaseEvent> {
-    return observe(input, (signal) => connectionOf(this.client, input, signal));
+    return observe(input, (signal) => connectionOf(this.thread, input, signal));
   }
 
   /** Cancels the turn. To leave it running, call `detachActiveRun`. If the service cannot be reached, the run goes on. */
   override abortRun(): void {
-    this.client.cancelTurn(this.threadId).catch(() => undefined);
+    this.thread.client.cancelTurn(this.thread.sessionId).catch(() => undefined);
   }
 
   override clone(): AgentSessionAgent {
     const copy = super.clone() as AgentSessionAgent;
-    copy.client = this.client;
+    copy.thread = this.thread.copy();
+    copy.onFork = this.onFork;
     return copy;
   }
 }
@@ -86,15 +96,34 @@ function observe(
 }
 
 async function* runOf(
-  client: AgentSessionClient,
+  thread: Thread,
   input: RunAgentInput,
+  onFork: AgentSessionAgentConfig['onFork'],
   signal: AbortSignal,
 ): AsyncGenerator<BaseEvent, void> {
-  yield* eventsOfRun(client, input, await turnOf(client, input, signal), signal);
+  yield* eventsOfThread(thread, input, await turnOf(thread, input, onFork, signal), signal);
+}
+
+/** The events of a turn in the session that the thread is in. */
+async function* eventsOfThread(
+  thread: Thread,
+  run: Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'>,
+  turnId: string,
+  signal: AbortSignal,
+): AsyncGenerator<BaseEvent, void> {
+  for await (const event of eventsOfRun(thread.client, thread.sessionId, run, turnId, signal)) {
+    thread.answer(turnId);
+    yield event;
+  }
 }
 
 /** Sends what the page has to say. Returns the turn that goes on with it. */
-async function turnOf(client: AgentSessionClient, input: RunAgentInput, signal: AbortSignal): Promise<string> {
+async function turnOf(
+  thread: Thread,
+  input: RunAgentInput,
+  onFork: AgentSessionAgentConfig['onFork'],
+  signal: AbortSignal,
+): Promise<string> {
   const { threadId, messages, resume = [] } = input;
   const results = new Map<string, Extract<Message, { role: 'tool' }>>();
   for (const message of messages.toReversed()) {
@@ -102,33 +131,41 @@ async function turnOf(client: AgentSessionClient, input: RunAgentInput, signal: 
     results.set(message.toolCallId, message);
   }
   if (resume.length > 0 || results.size > 0) {
-    await sendOpenAnswers(client, threadId, (action) => answerTo(action, resume, results), signal);
-    const { last_turn_id: turnId } = await client.getSession(threadId, { signal });
+    const { client, sessionId } = thread;
+    await sendOpenAnswers(client, sessionId, (action) => answerTo(action, resume, results), signal);
+    const { last_turn_id: turnId } = await client.getSession(sessionId, { signal });
     if (turnId !== null) return turnId;
   }
   const last = messages.at(-1);
   if (last?.role !== 'user') {
     throw new TypeError('The run has nothing to send: add a message of the user, the result of a tool, or `resume`.');
   }
+  const fork = await thread.forkAtCut(messages);
+  if (fork !== null) await onFork?.({ threadId, ...fork });
+  const { client, sessionId } = thread;
   // A message of the history is there already: the page looks for its answer.
-  if (last.id.startsWith('evt_')) return (await client.getEvent(threadId, last.id, { signal })).turn_id;
+  if (fork === null && last.id.startsWith('evt_'))
+    return (await client.getEvent(sessionId, last.id, { signal })).turn_id;
   const message = { id: last.id, text: textOf(last.content), attachments: attachmentsOf(last.content) };
-  return (await sendOnce(client, threadId, message)).turn_id;
+  const { turn_id: turnId } = await sendOnce(client, sessionId, message);
+  thread.begin(last.id, turnId);
+  return turnId;
 }
 
 /** The history, then the rest of the open turn. */
 async function* connectionOf(
-  client: AgentSessionClient,
+  thread: Thread,
   input: RunAgentInput,
   signal: AbortSignal,
 ): AsyncGenerator<BaseEvent, void> {
-  const { threadId } = input;
-  const { status, last_turn_id: turnId } = await client.getSession(threadId, { signal });
+  const { client, sessionId } = thread;
+  const { status, last_turn_id: turnId } = await client.getSession(sessionId, { signal });
   const events: Event[] = [];
-  for await (const event of client.eachEvent(threadId, {}, { signal })) events.push(event);
+  for await (const event of client.eachEvent(sessionId, {}, { signal })) events.push(event);
   const messages = messagesOf(events);
+  thread.show(events);
   yield { type: EventType.MESSAGES_SNAPSHOT, messages };
-  if (status === 'RUNNING') yield* eventsOfRun(client, { ...input, messages }, turnId!, signal);
+  if (status === 'RUNNING') yield* eventsOfThread(thread, { ...input, messages }, turnId!, signal);
   else yield finished(input, { type: 'success' });
 }
 
@@ -161,13 +198,19 @@ function answerTo(
   }
   if (action.type !== 'tool_confirmation') return null;
   const { tool_use_id } = action;
-  if (given?.approved === true) return { type: 'user.tool_confirmation', tool_use_id, result: 'allow' };
+  if (given?.approved === true) {
+    const { input, remember } = given;
+    const more = { ...(input && { input }), ...(remember && { remember }) };
+    return { type: 'user.tool_confirmation', tool_use_id, result: 'allow', ...more };
+  }
   return { type: 'user.tool_confirmation', tool_use_id, result: 'deny', deny_message: given?.reason ?? null };
 }
 
 interface Payload {
   approved?: boolean;
   reason?: string;
+  input?: Record<string, unknown>;
+  remember?: 'session';
   action?: 'accept' | 'decline' | 'cancel';
   content?: Record<string, unknown>;
 }

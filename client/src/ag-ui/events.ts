@@ -13,12 +13,13 @@ type Run = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'>;
  */
 export async function* eventsOfRun(
   client: AgentSessionClient,
+  sessionId: string,
   run: Run,
   turnId: string,
   signal: AbortSignal,
 ): AsyncGenerator<BaseEvent, void> {
   const turn = new TurnEvents(run);
-  const events = new Lookahead(client, run.threadId, turnId, signal);
+  const events = new Lookahead(client, sessionId, turnId, signal);
   try {
     for (let event = await events.next(); event !== null; event = await events.next()) {
       yield* turn.take(event);
@@ -27,7 +28,7 @@ export async function* eventsOfRun(
       const others = actions.filter((action) => !isForPage(action));
       if (others.length > 0) yield { type: EventType.CUSTOM, name: 'required_actions', value: others };
       if (others.length === actions.length) continue;
-      if (!(await isStillOpen(client, run.threadId, event, events, signal))) continue;
+      if (!(await isStillOpen(client, sessionId, event, events, signal))) continue;
       yield finished(run, waitOutcome(actions));
       return;
     }
@@ -54,7 +55,12 @@ function waitOutcome(actions: RequiredAction[]): object {
 
 const APPROVAL = {
   type: 'object',
-  properties: { approved: { type: 'boolean' }, reason: { type: 'string', maxLength: 1000 } },
+  properties: {
+    approved: { type: 'boolean' },
+    reason: { type: 'string', maxLength: 1000, description: 'Without approval: why.' },
+    input: { type: 'object', description: 'With approval: what the call runs with, in place of its input.' },
+    remember: { enum: ['session'], description: 'With approval: later calls of the tool are not asked.' },
+  },
   required: ['approved'],
 };
 
@@ -78,6 +84,10 @@ function interruptOf(action: RequiredAction): Interrupt {
     };
   }
   const toolCallId = 'tool_use_id' in action ? action.tool_use_id : '';
+  if (action.type === 'tool_confirmation') {
+    const { title, annotations } = action;
+    return { ...interrupt, toolCallId, responseSchema: APPROVAL, metadata: { title, annotations } };
+  }
   return { ...interrupt, toolCallId, responseSchema: APPROVAL };
 }
 

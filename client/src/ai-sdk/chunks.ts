@@ -94,6 +94,7 @@ export class TurnChunks {
       case 'agent.requires_action':
         return this.#wait(event.required_actions);
       case 'user.tool_confirmation':
+        if (event.input) this.#add({ type: 'data-changed-input', id: event.tool_use_id, data: event.input });
         return this.#confirmation(event.tool_use_id, event.result === 'allow', event.deny_message);
       case 'user.elicitation_result':
         return this.#closeWait(event.elicitation_id);

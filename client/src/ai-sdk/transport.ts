@@ -3,7 +3,9 @@ import type { AgentSessionClient } from '../client.js';
 import { contentOfDataUrl, nameOf, sendOnce, type Attachment } from '../front-end/new-message.js';
 import { Lookahead } from '../front-end/turn-events.js';
 import { isStillOpen, sendOpenAnswers } from '../front-end/waits.js';
-import type { Answer, RequiredAction, Session } from '../types.js';
+import { SessionClients } from '../front-end/sessions.js';
+import { deliveredTo } from '../delivery.js';
+import type { Answer, RequiredAction, Session, WaitingMessage } from '../types.js';
 import { shownIn, TurnChunks } from './chunks.js';
 
 export interface AgentSessionTransportOptions {
@@ -14,10 +16,16 @@ export interface AgentSessionTransportOptions {
    */
   cancelOnAbort?: boolean;
   /**
-   * Allows `regenerate()` and edited messages: the session is forked before the turn, and the chat goes on in the fork. Keep its id:
-   * after a reload it is the chat. Without this, they are refused.
+   * What happens to a message that is sent while a turn is open. `reject`, the default: an error. `queue`: it begins a turn of its own
+   * afterwards. `steer`: the open turn's next model call gets it. While it waits, the message of its answer has the part `data-queued`.
    */
-  onFork?: (fork: { chatId: string; session: Session }) => void | Promise<void>;
+  whenRunning?: 'reject' | 'queue' | 'steer';
+  /**
+   * `regenerate()` and an edited message fork the session before the turn, and the chat goes on in the copy. Keep the id of `session`:
+   * after a reload it is the chat. Without this the page shows the first session again then. `token`: with a session token, the first
+   * one of the copy; the next ones are asked for by `apiKey({ sessionId })` of the client.
+   */
+  onFork?: (fork: { chatId: string; session: Session; token?: string }) => void | Promise<void>;
 }
 
 interface SendOptions<Message extends UIMessage> {
@@ -38,7 +46,8 @@ const MAX_REASON_LENGTH = 1000;
 export class AgentSessionTransport<Message extends UIMessage = UIMessage> implements ChatTransport<Message> {
   /** A resumed stream begins with the first event of the turn. */
   readonly resumeStreamIsReplay = true;
-  readonly #client: AgentSessionClient;
+  readonly #clients: SessionClients;
+  readonly #whenRunning: AgentSessionTransportOptions['whenRunning'];
   readonly #cancelOnAbort: boolean;
   readonly #onFork: AgentSessionTransportOptions['onFork'];
   /** The turns that messages of this page began. */
@@ -50,8 +59,9 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
   /** Turns that are being cancelled, by session. */
   readonly #cancelling = new Map<string, Promise<unknown>>();
 
-  constructor({ client, cancelOnAbort = true, onFork }: AgentSessionTransportOptions) {
-    this.#client = client;
+  constructor({ client, cancelOnAbort = true, whenRunning, onFork }: AgentSessionTransportOptions) {
+    this.#clients = new SessionClients(client);
+    this.#whenRunning = whenRunning;
     this.#cancelOnAbort = cancelOnAbort;
     this.#onFork = onFork;
   }
@@ -59,7 +69,7 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
   /** Cancels the open turn, also while it waits: then the chat has no stream to stop. */
   async cancel(chatId: string): Promise<void> {
     const sessionId = this.#sessionOf(chatId);
-    const cancelled = this.#client.cancelTurn(sessionId);
+    const cancelled = this.#clients.of(sessionId).cancelTurn(sessionId);
     const ended = cancelled
       .then(({ status }) => (status === 'RUNNING' ? this.#untilEnded(sessionId) : undefined))
       .catch(() => undefined)
@@ -89,10 +99,11 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
   }): Promise<ReadableStream<UIMessageChunk> | null> {
     const sessionId = this.#sessionOf(chatId);
     const options = abortSignal === undefined ? {} : { signal: abortSignal };
-    const { status, last_turn_id: turnId } = await this.#client.getSession(sessionId, options);
+    const client = this.#clients.of(sessionId);
+    const { status, last_turn_id: turnId } = await client.getSession(sessionId, options);
     if (turnId === null) return null;
     if (status !== 'RUNNING') {
-      const { ended_at: endedAt } = await this.#client.getTurn(sessionId, turnId, options);
+      const { ended_at: endedAt } = await client.getTurn(sessionId, turnId, options);
       if (endedAt !== null && Date.now() - Date.parse(endedAt) > JUST_ENDED_MS) return null;
     }
     return this.#stream(chatId, turnId, new TurnChunks(), abortSignal, true);
@@ -111,13 +122,16 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
     await this.#cancelling.get(sessionId);
     const attachments = message.parts.filter(isFile).map(attachmentOf);
     const text = message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
-    const sent = sendOnce(this.#client, sessionId, { id: message.id, text, attachments });
+    const client = this.#clients.of(sessionId);
+    const sent = sendOnce(client, sessionId, { id: message.id, text, attachments }, this.#whenRunning);
     // Whether an aborted request began a turn is not known: it goes on, and then its turn is cancelled.
-    const { turn_id: turnId } = await unlessAborted(sent, signal, () => {
+    const stored = await unlessAborted(sent, signal, () => {
       if (this.#cancelOnAbort) void sent.then(() => this.cancel(chatId)).catch(() => undefined);
     });
-    this.#turns.set(message.id, turnId);
-    return this.#stream(chatId, turnId, new TurnChunks(), signal, false);
+    this.#turns.set(message.id, stored.turn_id);
+    if (stored.state === undefined) return this.#stream(chatId, stored.turn_id, new TurnChunks(), signal, false);
+    const waiting = { message: stored as WaitingMessage, pageId: message.id };
+    return this.#stream(chatId, stored.turn_id, new TurnChunks(), signal, false, waiting);
   }
 
   async #answer(
@@ -129,7 +143,7 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
     const isGiven = [...parts.values()].some(({ state }) => ANSWERED.includes(state));
     if (!isGiven || !message.id.startsWith('turn_')) return streamOf([]);
     const sessionId = this.#sessionOf(chatId);
-    await sendOpenAnswers(this.#client, sessionId, (action) => answerIn(parts, action), signal);
+    await sendOpenAnswers(this.#clients.of(sessionId), sessionId, (action) => answerIn(parts, action), signal);
     return this.#stream(chatId, message.id, new TurnChunks(shownIn(message)), signal, false);
   }
 
@@ -145,26 +159,21 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
   /** The turn of a message that was sent by this page, or that `loadMessages` gave. */
   async #turnOf(chatId: string, messageId: string): Promise<string> {
     const turnId = this.#turns.get(messageId);
-    return turnId ?? (await this.#client.getEvent(chatId, messageId)).turn_id;
+    return turnId ?? (await this.#clients.of(chatId).getEvent(chatId, messageId)).turn_id;
   }
 
   async #fork(chatId: string, turnId: string): Promise<void> {
-    if (this.#onFork === undefined) {
-      throw new Error(
-        'A session cannot be changed. Give the transport `onFork` to regenerate and to edit: it goes on in a copy of the session.',
-      );
-    }
     // The copy of an older turn, in the session that the chat goes on in, has another id: the session that has the turn is forked.
     const sessionId = this.#sessionsOfTurns.get(turnId) ?? chatId;
-    const session = await this.#client.forkSession(sessionId, { before_turn_id: turnId });
-    this.#forks.set(chatId, session.id);
-    await this.#onFork({ chatId, session });
+    const fork = await this.#clients.fork(sessionId, turnId);
+    this.#forks.set(chatId, fork.session.id);
+    await this.#onFork?.({ chatId, ...fork });
   }
 
   /** The stream of a session ends with its turn. */
   async #untilEnded(sessionId: string): Promise<void> {
     const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
-    for await (const event of this.#client.stream(sessionId, { signal })) void event;
+    for await (const event of this.#clients.of(sessionId).stream(sessionId, { signal })) void event;
   }
 
   /** Streams a turn until it ends, or waits for something that the page can answer. */
@@ -174,11 +183,15 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
     turn: TurnChunks,
     abortSignal: AbortSignal | undefined,
     isResumed: boolean,
+    waiting: Waiting | null = null,
   ): ReadableStream<UIMessageChunk> {
     const leave = new AbortController();
     const sessionId = this.#sessionOf(chatId);
     this.#sessionsOfTurns.set(turnId, sessionId);
-    const chunks = this.#chunks(sessionId, turnId, turn, leave.signal);
+    const chunks =
+      waiting === null
+        ? this.#chunks(sessionId, turnId, turn, leave.signal)
+        : this.#chunksOfWaiting(sessionId, waiting, turn, leave.signal);
     let hasBegun = !isResumed;
     let isOver = false;
     const abort = (): void => {
@@ -227,13 +240,40 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
     );
   }
 
+  /**
+   * A message that waits, and then its turn. One that steers is shown by the stream of the turn that gets it, unless it begins a turn of
+   * its own in the end.
+   */
+  async *#chunksOfWaiting(
+    sessionId: string,
+    { message: { id, turn_id: expected, state, content }, pageId }: Waiting,
+    turn: TurnChunks,
+    signal: AbortSignal,
+  ): AsyncGenerator<UIMessageChunk, void> {
+    const client = this.#clients.of(sessionId);
+    const messageId = state === 'queued' ? expected : `steering:${id}`;
+    yield { type: 'start', messageId };
+    yield { type: 'data-queued', id, data: { id, state, content } };
+    const turnId = await deliveredTo(client, sessionId, id, signal).catch((error: unknown) => {
+      // Somebody has withdrawn it.
+      if ((error as { type?: string }).type === 'event_not_found') return null;
+      throw error;
+    });
+    yield { type: 'data-queued', id, data: null };
+    if (turnId === null || (state === 'steering' && turnId === expected)) return;
+    this.#turns.set(pageId, turnId);
+    this.#sessionsOfTurns.set(turnId, sessionId);
+    yield* this.#chunks(sessionId, turnId, turn, signal);
+  }
+
   async *#chunks(
     sessionId: string,
     turnId: string,
     turn: TurnChunks,
     signal: AbortSignal,
   ): AsyncGenerator<UIMessageChunk, void> {
-    const events = new Lookahead(this.#client, sessionId, turnId, signal);
+    const client = this.#clients.of(sessionId);
+    const events = new Lookahead(client, sessionId, turnId, signal);
     try {
       for (;;) {
         const event = await events.next();
@@ -241,7 +281,7 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
         yield* turn.take(event);
         if (event.type !== 'agent.requires_action' || !event.required_actions.some(isForPage)) continue;
         // The AI SDK sends answers only when no stream is open.
-        if (!(await isStillOpen(this.#client, sessionId, event, events, signal))) continue;
+        if (!(await isStillOpen(client, sessionId, event, events, signal))) continue;
         yield { type: 'finish', finishReason: 'tool-calls' };
         return;
       }
@@ -249,6 +289,12 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
       events.close();
     }
   }
+}
+
+/** A message that waits, and its id in the page. */
+interface Waiting {
+  message: WaitingMessage;
+  pageId: string;
 }
 
 type ToolPart = Extract<UIMessage['parts'][number], { toolCallId: string }>;

@@ -1,5 +1,5 @@
 import type { AgentSessionClient } from '../client.js';
-import type { UserMessageEvent } from '../types.js';
+import type { NewMessage, UserMessageEvent, WaitingMessage } from '../types.js';
 
 /** @internal A file of a new message: one that the service has, or content to upload. */
 export type Attachment = { fileId: string } | { filename: string; content: Blob };
@@ -14,7 +14,8 @@ export async function sendOnce(
   client: AgentSessionClient,
   sessionId: string,
   message: { id: string; text: string; attachments: Attachment[] },
-): Promise<UserMessageEvent> {
+  whenRunning?: NewMessage['when_running'],
+): Promise<UserMessageEvent | WaitingMessage> {
   const key = encodeURIComponent(`${sessionId}-${message.id}`).slice(0, MAX_KEY_LENGTH - 10);
   const files: string[] = [];
   const names: string[] = [];
@@ -26,7 +27,8 @@ export async function sendOnce(
     }
   }
   const content = message.text.trim() === '' && files.length > 0 ? names.join(', ') || 'See the file.' : message.text;
-  return client.sendMessage(sessionId, { content, ...(files.length > 0 && { files }) }, { idempotencyKey: key });
+  const sent = { content, ...(files.length > 0 && { files }), ...(whenRunning && { when_running: whenRunning }) };
+  return client.sendMessage(sessionId, sent, { idempotencyKey: key });
 }
 
 /** @internal The content of a `data:` URL, base64 or percent-encoded. @throws TypeError for any other URL */

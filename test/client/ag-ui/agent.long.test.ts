@@ -182,6 +182,107 @@ describe('an agent of AG-UI', function () {
     expect(copy.messages).to.deep.equal(agent.messages);
   });
 
+  it('an agent of AG-UI answers again, and an edited message, when messages are cut back, in forks of forks with tokens of their own', async () => {
+    service.model.on(/./, ({ userText }) => text(`To ${userText}`));
+    const id = await session();
+    await service.run(id, 'A');
+    await service.run(id, 'B');
+    const forks: (string | undefined)[] = [];
+    const agent = new AgentSessionAgent({
+      client: new AgentSessionClient({ baseUrl: service.url, apiKey: await newToken(service, id) }),
+      threadId: id,
+      onFork: ({ threadId, session: fork, token }) => {
+        expect(threadId).to.equal(id);
+        forks.push(fork.id);
+        expect(token).to.match(/^sst_/);
+      },
+    });
+    const texts = (): unknown[] => agent.messages.map(({ content }) => content);
+    const cut = (length: number): void => agent.setMessages(agent.messages.slice(0, length));
+    const run = async (): Promise<void> => {
+      expect(outcomeOf(await runOf(agent))).to.deep.equal({ type: 'success' });
+    };
+    await agent.connectAgent();
+    say(agent, 'C');
+    await run();
+    expect(forks).to.deep.equal([]);
+    // The last message is answered again.
+    cut(5);
+    await run();
+    expect([forks.length, texts()]).to.deep.equal([1, ['A', 'To A', 'B', 'To B', 'C', 'To C']]);
+    // The second is edited, and what follows it in the copy of the copy is answered again.
+    cut(2);
+    say(agent, 'D');
+    await run();
+    say(agent, 'E');
+    await run();
+    cut(3);
+    await run();
+    expect([forks.length, texts()]).to.deep.equal([3, ['A', 'To A', 'D', 'To D']]);
+    // The first is edited, which only the first session has a turn of.
+    cut(0);
+    say(agent, 'F');
+    await run();
+    say(agent, 'G');
+    await run();
+    expect([new Set(forks).size, texts()]).to.deep.equal([4, ['F', 'To F', 'G', 'To G']]);
+    const said = service.model.requests.at(-1)!.body.messages.map(({ content }) => JSON.stringify(content));
+    expect(said.map((content) => [...content.matchAll(/"text":"([^"]*)"/g)].at(-1)?.[1])).to.deep.equal([
+      'F',
+      'To F',
+      'G',
+    ]);
+    // Another page that shows the copy sees the same.
+    const other = agentOf(forks.at(-1)!);
+    await other.connectAgent();
+    expect(other.messages.map(({ content }) => content)).to.deep.equal(texts());
+    // A page that leaves out old messages has cut nothing back.
+    agent.setMessages(agent.messages.slice(2));
+    say(agent, 'H');
+    await run();
+    expect(forks).to.have.length(4);
+  });
+
+  it('an agent of AG-UI whose token lacks the scope `fork` ends with an error that names it', async () => {
+    service.model.on(/Go/, 'Done.');
+    const id = await session();
+    const agent = agentOf(id, await newToken(service, id, { scopes: ['read', 'send'] }));
+    say(agent, 'Go');
+    await runOf(agent);
+    agent.setMessages(agent.messages.slice(0, 1));
+    const events: BaseEvent[] = [];
+    await agent.runAgent({}, { onEvent: ({ event }) => void events.push(event) }).catch(() => undefined);
+    expect(events.at(-1)).to.deep.include({ type: EventType.RUN_ERROR, code: 'insufficient_scope' });
+    expect((events.at(-1) as unknown as { message: string }).message).to.include('the scope fork');
+  });
+
+  it('an agent of AG-UI says that an approval may change the input, and takes one that does, or that is remembered', async () => {
+    service.model.on(
+      /Go/,
+      steps(
+        message([use('mcp__mail__send', 'toolu_1', { to: 'ada' })]),
+        message([use('mcp__mail__send', 'toolu_2')]),
+        'Done.',
+      ),
+    );
+    const agent = agentOf(await session());
+    say(agent, 'Go');
+    const [interrupt] = (outcomeOf(await runOf(agent)) as { interrupts: any[] }).interrupts;
+    expect(interrupt.responseSchema.properties.input.type).to.equal('object');
+    expect(interrupt.metadata).to.have.all.keys('title', 'annotations');
+    const resume = (interruptId: string, payload: object) =>
+      runOf(agent, { resume: [{ interruptId, status: 'resolved', payload: { approved: true, ...payload } }] });
+    await resume('toolu_1', { input: { to: 'bob' } });
+    await resume('toolu_2', { remember: 'session' });
+    const history = await service.history(agent.threadId);
+    expect(
+      history.filter(({ type }) => type === 'user.tool_confirmation').map(({ input, remember }) => [input, remember]),
+    ).to.deep.equal([
+      [{ to: 'bob' }, null],
+      [null, 'session'],
+    ]);
+  });
+
   it('an agent of AG-UI has nothing to run without a message: an error of the run', async () => {
     const agent = agentOf(await session());
     const types: string[] = [];

@@ -7,7 +7,8 @@ import {
 import { kindsOf, openAnswering, openChat, shownParts, textOf, type ChatPage } from '../../support/chat.js';
 import { eventually } from '../../support/eventually.js';
 import { cut, failure, message, steps, text, thinking, toolUse, wait } from '../../support/scripted-model.js';
-import { newToken } from '../../support/tokens.js';
+import { newToken, signToken } from '../../support/tokens.js';
+import { AgentSessionClient } from '../../../client/src/index.js';
 import { expectAcceptedRequests, useRegisteredMcp } from '../../support/use.js';
 import { confirmation, customResult, askingTools, requiredActions, sendAnswers } from '../../support/waiting-turns.js';
 
@@ -427,14 +428,10 @@ describe('a chat of the AI SDK', function () {
     expect(await page.transport.reconnectToStream({ chatId: id })).to.equal(null);
   });
 
-  it('a chat of the AI SDK regenerates and edits in a fork, if the page allows it', async () => {
+  it('a chat of the AI SDK regenerates and edits in a fork, which the page is told of', async () => {
     service.model.on(/One/, 'Answer.');
     const id = await session();
-    const refused = await openChat(service, id);
-    await refused.chat.sendMessage({ text: 'One' });
-    await refused.chat.regenerate();
-    expect(refused.errors[0]!.message).to.include('onFork');
-
+    await service.run(id, 'One');
     const forks: string[] = [];
     const page = await openChat(service, id, {
       isLoaded: true,
@@ -488,13 +485,124 @@ describe('a chat of the AI SDK', function () {
     ]);
   });
 
-  it('a chat of the AI SDK works with a session token, which may not fork', async () => {
+  it('a chat of the AI SDK works with a session token: without the scope `fork` the error names it', async () => {
     service.model.on(/Hi/, 'Hello.');
     const id = await session();
-    const page = await openChat(service, id, { apiKey: await newToken(service, id), transport: { onFork: () => {} } });
+    const scopes = ['read', 'send', 'cancel', 'answer'];
+    const page = await openChat(service, id, { apiKey: await newToken(service, id, { scopes }) });
     await page.chat.sendMessage({ text: 'Hi' });
     expect(textOf(page.chat.messages.at(-1))).to.equal('Hello.');
     await page.chat.regenerate();
-    expect(page.errors[0]!.message).to.include('back end');
+    expect(page.errors[0]!.message).to.include('the scope fork');
+  });
+
+  it('a chat of the AI SDK is edited and regenerated with a session token alone, in forks of forks, with tokens of their own', async () => {
+    service.model.on(/./, ({ userText }) => text(`To ${userText}`));
+    const id = await session();
+    await service.run(id, 'A');
+    await service.run(id, 'B');
+    const token = await newToken(service, id);
+    const forks: { id: string; token: string | undefined }[] = [];
+    const page = await openChat(service, id, {
+      apiKey: token,
+      isLoaded: true,
+      transport: { onFork: ({ session: fork, token: given }) => void forks.push({ id: fork.id, token: given }) },
+    });
+    const texts = (): string[] => page.chat.messages.map(textOf);
+    const edit = (index: number, content: string): Promise<void> =>
+      page.chat.sendMessage({ text: content, messageId: page.chat.messages[index]!.id });
+    await page.chat.regenerate();
+    await page.chat.sendMessage({ text: 'C' });
+    await edit(2, 'D');
+    await page.chat.sendMessage({ text: 'E' });
+    await page.chat.regenerate({ messageId: page.chat.messages[5]!.id });
+    await edit(0, 'F');
+    expect(page.errors).to.deep.equal([]);
+    expect(texts()).to.deep.equal(['F', 'To F']);
+    expect(forks).to.have.length(4);
+    for (const fork of forks) {
+      expect(fork.token).to.match(/^sst_/);
+      expect((await service.as(fork.token!)('GET', `/v1/sessions/${fork.id}`)).status).to.equal(200);
+      expect((await service.as(token)('GET', `/v1/sessions/${fork.id}`)).status).to.equal(404);
+    }
+  });
+
+  it('a chat of the AI SDK asks `apiKey` for the next token of a copy, by its id', async () => {
+    service.model.on(/./, ({ userText }) => text(`To ${userText}`));
+    const id = await session();
+    const asked: (string | undefined)[] = [];
+    const client = new AgentSessionClient({
+      baseUrl: service.url,
+      apiKey: async ({ sessionId }) => {
+        asked.push(sessionId);
+        if (sessionId !== undefined) return newToken(service, sessionId);
+        return signToken(service, id, { expiresAt: Date.now() + 4000 });
+      },
+    });
+    const page = await openChat(service, id, { transport: { client } });
+    await page.chat.sendMessage({ text: 'A' });
+    await page.chat.regenerate();
+    expect(page.errors).to.deep.equal([]);
+    const { items } = (await service.api('GET', '/v1/sessions')).body;
+    const fork = items.find(
+      (one: { forked_from: { session_id: string } | null }) => one.forked_from?.session_id === id,
+    );
+    await eventually('the token of the copy has ended', async () => {
+      await page.chat.sendMessage({ text: 'B' });
+      return asked.includes(fork.id);
+    });
+    expect(asked).to.deep.equal([undefined, fork.id]);
+    expect(page.errors).to.deep.equal([]);
+  });
+
+  for (const whenRunning of ['queue', 'steer'] as const) {
+    it(`a chat of the AI SDK whose messages ${whenRunning} while a turn runs shows that one waits until it is delivered`, async () => {
+      const id = await session();
+      const { page, sent, gate } = await openAnswering(service, id, {
+        then: [use('mcp__mail__search', 'toolu_1')],
+        transport: { whenRunning },
+      });
+      service.model.on(/Begun|toolu_1|Go/, ({ userText }) => text(`To ${userText}`));
+      const second = page.chat.sendMessage({ text: 'More' });
+      const waits = (): unknown =>
+        page.chat.messages.flatMap(({ parts }) => parts.filter(({ type }) => type === 'data-queued')).at(-1);
+      await eventually('it waits', () => waits() !== undefined);
+      expect((waits() as { data: object }).data).to.deep.include({
+        state: whenRunning === 'queue' ? 'queued' : 'steering',
+        content: 'More',
+      });
+      service.model.on(/More/, 'To it.');
+      gate.open();
+      await Promise.all([sent, second]);
+      expect(page.errors).to.deep.equal([]);
+      expect((waits() as { data: null }).data).to.equal(null);
+      await eventually('the answer shows', () => page.chat.messages.some((one) => textOf(one).includes('To it.')));
+      const ids = page.chat.messages.map((one) => one.id);
+      expect(new Set(ids).size).to.equal(ids.length);
+      const loaded = await openChat(service, id, { isLoaded: true });
+      const answered = loaded.chat.messages.filter(({ role }) => role === 'assistant').map(textOf);
+      expect(
+        page.chat.messages
+          .filter(({ role }) => role === 'assistant')
+          .map(textOf)
+          .filter(Boolean),
+      ).to.deep.equal(answered);
+    });
+  }
+
+  it('a chat of the AI SDK ends the wait of a message that somebody withdraws', async () => {
+    const id = await session();
+    const { page, sent, gate } = await openAnswering(service, id, { transport: { whenRunning: 'queue' } });
+    const second = page.chat.sendMessage({ text: 'More' });
+    await eventually(
+      'it waits',
+      async () => (await service.api('GET', `/v1/sessions/${id}/queue`)).body.items.length === 1,
+    );
+    const [waiting] = (await service.api('GET', `/v1/sessions/${id}/queue`)).body.items;
+    await service.api('DELETE', `/v1/sessions/${id}/queue/${waiting.id}`);
+    gate.open();
+    await Promise.all([sent, second]);
+    expect(page.errors).to.deep.equal([]);
+    expect(page.chat.messages.at(-1)!.parts.at(-1)).to.deep.include({ type: 'data-queued', data: null });
   });
 });
