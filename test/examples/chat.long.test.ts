@@ -275,10 +275,16 @@ describe('the chat of examples/ in a browser', function () {
 
   it('the page with the AI SDK answers again and sends an edited message, each in a copy of the chat', async () => {
     example.system.model.on(/^One/, 'The first answer.');
-    const page = await begin(await example.signIn('ada'), 'One');
+    const window = await example.signIn('ada');
+    const asked: string[] = [];
+    window.on('request', (request) => {
+      if (request.method() === 'POST' && request.url().startsWith(example.url)) asked.push(request.url());
+    });
+    const page = await begin(window, 'One');
     await shows(page, 'The first answer.');
     await ready(page);
     const first = page.url();
+    asked.length = 0;
     example.system.model.reset();
     example.system.model.on(/^One/, 'The second answer.');
     await page.getByRole('button', { name: 'Answer again' }).click();
@@ -291,8 +297,61 @@ describe('the chat of examples/ in a browser', function () {
     await page.getByRole('button', { name: 'Send in a copy' }).click();
     await shows(page, 'To the other one.');
     expect(await mine(page)).to.deep.equal(['Two']);
+    // The token of the first chat made the copies, and each came with its own: the back end was not asked.
+    expect(asked).to.deep.equal([]);
+    await page.reload();
+    await shows(page, 'To the other one.');
     await page.goto(first);
     await shows(page, 'The first answer.');
+  });
+
+  it('the page with the AI SDK lets a person change an amount, allow a tool for the chat and take that back, over a reload and a restart', async () => {
+    const pay = (amount: number, id: string) => toolUse('mcp__shop__refund_order', { order: 'A-17', amount }, { id });
+    const paid = async (page: Page): Promise<unknown[]> =>
+      (await example.system.history(sessionOf(page)))
+        .filter(({ type }) => type === 'agent.tool_result')
+        .map(({ content }) => content);
+    example.system.model.on(/^First/, steps(message([pay(40, 'toolu_1')]), 'Done one.'));
+    example.system.model.on(/^Second/, steps(message([pay(1, 'toolu_2')]), message([pay(2, 'toolu_3')]), 'Done two.'));
+    example.system.model.on(/^Third/, steps(message([pay(3, 'toolu_4')]), 'Done three.'));
+    example.system.model.on(/^Fourth/, steps(message([pay(4, 'toolu_5')]), 'Done four.'));
+    const page = await begin(await example.signIn('ada'), 'First');
+    await page.getByText('Pay money back').waitFor();
+    await page.getByText('cannot be taken back').waitFor();
+    await page.reload();
+    await page.getByLabel('amount').fill('4');
+    await inspect(page, 'approval-changed');
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await shows(page, 'Done one.');
+    await shows(page, 'Changed by a person to');
+    await ready(page);
+    expect(await paid(page)).to.deep.equal(['Paid 4 back for A-17.']);
+
+    await say(page, 'Second');
+    const { apis, workers } = example.system;
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+    await Promise.all([...apis, ...workers].map((one) => one.kill()));
+    await Promise.all([...apis, ...workers].map((one) => one.start()));
+    await page.reload();
+    await page.getByLabel('Do not ask again in this chat').check();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await shows(page, 'Done two.');
+    await page.reload();
+    await shows(page, 'refund_order is not asked for');
+    await say(page, 'Third');
+    await shows(page, 'Done three.');
+    expect(await paid(page)).to.deep.equal([
+      'Paid 4 back for A-17.',
+      'Paid 1 back for A-17.',
+      'Paid 2 back for A-17.',
+      'Paid 3 back for A-17.',
+    ]);
+    await ready(page);
+    await page.getByRole('button', { name: 'Ask for refund_order again' }).click();
+    await page.getByRole('button', { name: 'Ask for refund_order again' }).waitFor({ state: 'detached' });
+    await say(page, 'Fourth');
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+    expect(await paid(page)).to.have.length(4);
   });
 
   it('the page shows a person only their own chats', async () => {

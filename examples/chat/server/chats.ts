@@ -85,29 +85,16 @@ function toolsOf(shopId: string): NonNullable<NewSession['tools']> {
 export async function createToken(person: Person, id: string): Promise<SessionToken> {
   await chatOf(person, id);
   return service.createSessionToken(id, {
-    scopes: ['read', 'send', 'cancel', 'answer', 'files'],
+    scopes: ['read', 'send', 'cancel', 'answer', 'files', 'fork'],
     actor: person.id,
     expires_in: 900,
   });
 }
 
-/**
- * Answers a message again, or an edited one, in a copy of the session that ends before it. A token can do neither: it is good for one
- * session, and it cannot attach the files of another one.
- */
-export async function fork(
-  person: Person,
-  id: string,
-  { turnId, content }: { turnId: string; content?: string },
-): Promise<{ id: string }> {
+/** Takes back what this person has allowed for the rest of a chat: a token can approve, and cannot change the session. */
+export async function forget(person: Person, id: string, toolUseId: string): Promise<void> {
   await chatOf(person, id);
-  const { items } = await service.listEvents(id, { turn_id: turnId, types: ['user.message'], limit: 1 });
-  const [message] = items;
-  if (message?.type !== 'user.message') throw new NotFound('There is no such message.');
-  const { id: forkId } = await service.forkSession(id, { before_turn_id: turnId });
-  const files = message.files.map((file) => file.id);
-  await service.sendMessage(forkId, { content: content ?? message.content, files });
-  return { id: forkId };
+  await service.updateSession(id, { forget_approvals: [toolUseId] });
 }
 
 /** Where the browser gets a file that the agent delivered to this person, also in a session that was forked since. */

@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { ApiError } from '@agent-session-service/client';
-import { BASE, createChat, createToken, fork, linkOf, listChats, NotFound, suggestions } from './chats.js';
+import { BASE, createChat, createToken, forget, linkOf, listChats, NotFound, suggestions } from './chats.js';
 import { people, signedIn, signIn, signOut } from './people.js';
 
 /** The back end of the chat: it knows who is signed in, and makes tokens. The messages go from the browser to the service. */
@@ -50,11 +50,9 @@ api.post('/chats/:id/token', async (ctx) => {
   ctx.set('Cache-Control', 'no-store');
   ctx.body = await createToken(signedIn(ctx), idOf(ctx));
 });
-api.post('/chats/:id/fork', async (ctx) => {
-  const person = signedIn(ctx);
-  const { turnId, content } = await bodyOf(ctx);
-  const message = typeof content === 'string' ? { turnId: String(turnId), content } : { turnId: String(turnId) };
-  ctx.body = await fork(person, idOf(ctx), message);
+api.post('/chats/:id/forget', async (ctx) => {
+  await forget(signedIn(ctx), idOf(ctx), String((await bodyOf(ctx)).toolUseId));
+  ctx.body = {};
 });
 api.get('/files/:id', async (ctx) => {
   ctx.redirect(await linkOf(signedIn(ctx), idOf(ctx)));

@@ -18,8 +18,10 @@ const tools: Tool[] = [
   },
   {
     name: 'refund_order',
+    title: 'Pay money back',
     description: 'Pays money back for an order.',
     inputSchema: { type: 'object', properties: { order, amount: { type: 'number' } }, required: ['order', 'amount'] },
+    annotations: { destructiveHint: true },
   },
   {
     name: 'book_delivery',

@@ -219,7 +219,7 @@ function MessageView({ message, open, interrupts, canAnswer }: MessageProps): Re
         return (
           <Call key={id} name={name} input={input} output={result?.content} state={state}>
             {interrupt !== undefined && canAnswer && (
-              <Approval input={input} onAnswer={(decision) => open.answer(id, decision)} />
+              <Approval input={input} about={interrupt.metadata} onAnswer={(decision) => open.answer(id, decision)} />
             )}
             {isMine && canAnswer && name === 'pick_date' && (
               <PickDate

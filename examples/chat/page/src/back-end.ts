@@ -32,10 +32,15 @@ export const signIn = (person: string): Promise<object> => call('POST', '/sign-i
 export const signOut = (): Promise<object> => call('POST', '/sign-out', {});
 export const listChats = (): Promise<ChatRow[]> => call('GET', '/chats');
 export const createChat = (): Promise<{ id: string }> => call('POST', '/chats', {});
-export const forkChat = (id: string, message: { turnId: string; content?: string }): Promise<{ id: string }> =>
-  call('POST', `/chats/${id}/fork`, message);
+export const forgetApproval = (id: string, toolUseId: string): Promise<object> =>
+  call('POST', `/chats/${id}/forget`, { toolUseId });
 
-/** A function for `apiKey` of the client, which asks it again when a token has ended. */
-export function tokenOf(id: string): () => Promise<string> {
-  return async () => (await call<{ token: string }>('POST', `/chats/${id}/token`, {})).token;
+/** A function for `apiKey` of the client, which asks it again when a token has ended. `first`: a token that the page has already. */
+export function tokenOf(id: string, first?: string): (of: { sessionId?: string }) => Promise<string> {
+  let given = first;
+  return async ({ sessionId = id }) => {
+    const token = given ?? (await call<{ token: string }>('POST', `/chats/${sessionId}/token`, {})).token;
+    given = undefined;
+    return token;
+  };
 }

@@ -1,11 +1,11 @@
 import { useChat } from '@ai-sdk/react';
 import { useCallback, useEffect, useState, type ReactNode } from 'react';
 import type { File as StoredFile } from '@agent-session-service/client';
-import { forkChat, type Me } from './back-end.js';
+import { forgetApproval, type Me } from './back-end.js';
 import { Composer } from './composer.js';
 import { Answer, MyMessage, type Page } from './messages.js';
 import { load, openChat, type OpenChat } from './open-chat.js';
-import { messageOf, Note } from './parts.js';
+import { messageOf, Note, Remembered, type Decision } from './parts.js';
 import { Queue } from './queue.js';
 import { Thread } from './shell.js';
 import { useSession } from './use-session.js';
@@ -34,11 +34,16 @@ function Opened({
   onOpen,
 }: { open: OpenChat } & Pick<ChatPageProps, 'onChange' | 'onOpen'>): ReactNode {
   const { id, client, transport, chat } = open;
-  const { messages, status, error, sendMessage, stop, addToolApprovalResponse, addToolOutput } = useChat({ chat });
+  const { messages, status, error, sendMessage, regenerate, stop, addToolApprovalResponse, addToolOutput } = useChat({
+    chat,
+  });
   const [failure, setFailure] = useState<unknown>(null);
   const report = useCallback((cause: unknown) => setFailure(cause), []);
   const { queue, session, unfinished, refresh } = useSession(open, status, report);
   useEffect(onChange, [onChange, status]);
+  useEffect(() => {
+    open.onFork = onOpen;
+  }, [open, onOpen]);
 
   const hasStream = status === 'submitted' || status === 'streaming';
   // Without a stream of its own, the turn may wait for an answer.
@@ -64,14 +69,20 @@ function Opened({
     await refresh();
     await chat.resumeStream();
   };
-  const again = async (turnId: string, content?: string): Promise<void> =>
-    onOpen((await forkChat(id, { turnId, ...(content !== undefined && { content }) })).id);
+  const approve = async (callId: string, { approved, reason, ...more }: Decision): Promise<void> => {
+    // The AI SDK knows of neither: the client sends them, and the chat goes on.
+    if (more.input !== undefined || more.remember !== undefined)
+      await client.confirm(id, { tool_use_id: callId, result: 'allow', ...more });
+    await addToolApprovalResponse({ id: callId, approved, ...(reason !== undefined && { reason }) });
+    await sendMessage();
+    await refresh();
+  };
 
   const page: Page = {
     canAnswer: !hasStream,
     // Each answer is sent at once, so that another tab sees it.
-    onApproval: (callId, decision) =>
-      run(Promise.resolve(addToolApprovalResponse({ id: callId, ...decision })).then(() => sendMessage())),
+    actions: session?.required_actions ?? [],
+    onApproval: (callId, decision) => run(approve(callId, decision)),
     onOutput: (callId, tool, output) =>
       run(
         Promise.resolve(addToolOutput({ tool: tool as never, toolCallId: callId, output: output as never })).then(() =>
@@ -94,7 +105,7 @@ function Opened({
                 message={message}
                 page={page}
                 isStreaming={hasStream && index === messages.length - 1}
-                onAgain={canFork ? () => run(again(message.id)) : undefined}
+                onAgain={canFork ? () => run(regenerate({ messageId: message.id })) : undefined}
               />
             );
           }
@@ -104,7 +115,7 @@ function Opened({
             <MyMessage
               key={message.id}
               message={message}
-              onEdit={canEdit ? (content) => run(again(turnId, content)) : undefined}
+              onEdit={canEdit ? (text) => run(sendMessage({ text, messageId: message.id })) : undefined}
             />
           );
         })}
@@ -133,6 +144,10 @@ function Opened({
           </Note>
         )}
       </Thread>
+      <Remembered
+        approvals={session?.remembered_approvals ?? []}
+        onForget={(callId) => run(forgetApproval(id, callId).then(refresh))}
+      />
       <Queue
         queue={queue}
         isHeld={session?.queue.state === 'held'}

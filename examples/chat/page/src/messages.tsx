@@ -19,6 +19,8 @@ import { Question, type Reply } from './question.js';
 export interface Page {
   /** Answers can be given: no stream is open. */
   canAnswer: boolean;
+  /** What the session waits for: it says what a tool is and may do. */
+  actions: RequiredAction[];
   onApproval: (callId: string, decision: Decision) => void;
   onOutput: (callId: string, tool: string, output: unknown) => void;
   onReply: (elicitationId: string, reply: Reply) => void;
@@ -116,6 +118,10 @@ function Part({ part, page }: { part: UIMessage['parts'][number]; page: Page }):
       return <p className="bubble steering">{part.parts.map((one) => (one.type === 'text' ? one.text : ''))}</p>;
     case 'data-file':
       return <FileLink file={part.data as StoredFile} />;
+    case 'data-changed-input':
+      return <Json label="Changed by a person to" value={part.data} />;
+    case 'data-queued':
+      return part.data === null ? null : <p className="soft">Waits until the answer before is complete.</p>;
     case 'data-output':
       return <Json label="Result" value={part.data} />;
     case 'data-required-action':
@@ -139,7 +145,11 @@ function ToolPart({ part, page }: { part: DynamicToolUIPart; page: Page }): Reac
   return (
     <Call name={toolName} input={input} output={output} state={isMine ? 'asks' : stateOf(part)}>
       {state === 'approval-requested' && page.canAnswer && (
-        <Approval input={input} onAnswer={(decision) => page.onApproval(toolCallId, decision)} />
+        <Approval
+          input={input}
+          about={page.actions.find((one) => one.type === 'tool_confirmation' && one.tool_use_id === toolCallId)}
+          onAnswer={(decision) => page.onApproval(toolCallId, decision)}
+        />
       )}
       {isMine && page.canAnswer && toolName === 'pick_date' && (
         <PickDate

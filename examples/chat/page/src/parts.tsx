@@ -55,55 +55,177 @@ export function Thinking({ text, isOpen }: { text: string; isOpen: boolean }): R
   );
 }
 
-export type Decision = { approved: true } | { approved: false; reason?: string };
+export interface Decision {
+  approved: boolean;
+  /** Of a denial. */
+  reason?: string;
+  /** What the call runs with, if it is not what the agent wrote. */
+  input?: Record<string, unknown>;
+  /** Later calls of the tool are not asked. */
+  remember?: 'session';
+}
 
-/** A person allows a call, or denies it with a reason that the agent reads. */
-export function Approval({ input, onAnswer }: { input: unknown; onAnswer: (decision: Decision) => void }): ReactNode {
+/** What the service says about a call that asks. */
+interface About {
+  title?: string | null;
+  annotations?: { read_only: boolean | null; destructive: boolean | null };
+}
+
+interface ApprovalProps {
+  input: unknown;
+  about: object | undefined;
+  onAnswer: (decision: Decision) => void;
+}
+
+/** A person allows a call, also with another input or for the rest of the chat, or denies it with a reason that the agent reads. */
+export function Approval({ input, about = {}, onAnswer }: ApprovalProps): ReactNode {
+  const given = (input ?? {}) as Record<string, unknown>;
+  const { title = null, annotations } = about as About;
   const [isDenying, setDenying] = useState(false);
   const [reason, setReason] = useState('');
+  const [values, setValues] = useState(given);
+  const [remembers, setRemembers] = useState(false);
+  const isChanged = JSON.stringify(values) !== JSON.stringify(given);
   const deny = (event: SubmitEvent): void => {
     event.preventDefault();
     onAnswer({ approved: false, ...(reason.trim() !== '' && { reason: reason.trim() }) });
   };
+  const allow = (event: SubmitEvent): void => {
+    event.preventDefault();
+    onAnswer({
+      approved: true,
+      ...(isChanged && { input: values }),
+      ...(remembers && !isChanged && { remember: 'session' }),
+    });
+  };
+  if (isDenying) {
+    return (
+      <form onSubmit={deny} className="ask row">
+        <input
+          aria-label="Reason"
+          placeholder="Why not? (optional)"
+          maxLength={1000}
+          value={reason}
+          onChange={({ target }) => setReason(target.value)}
+          autoFocus
+        />
+        <button type="submit" className="danger">
+          Deny
+        </button>
+        <button type="button" onClick={() => setDenying(false)}>
+          Back
+        </button>
+      </form>
+    );
+  }
   return (
-    <div className="ask">
-      <p>The agent wants to do this:</p>
-      <dl>
-        {Object.entries((input ?? {}) as Record<string, unknown>).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
-          </div>
-        ))}
-      </dl>
-      {isDenying ? (
-        <form onSubmit={deny} className="row">
-          <input
-            aria-label="Reason"
-            placeholder="Why not? (optional)"
-            maxLength={1000}
-            value={reason}
-            onChange={({ target }) => setReason(target.value)}
-            autoFocus
-          />
-          <button type="submit" className="danger">
-            Deny
-          </button>
-          <button type="button" onClick={() => setDenying(false)}>
-            Back
-          </button>
-        </form>
-      ) : (
-        <div className="row">
-          <button type="button" className="primary" onClick={() => onAnswer({ approved: true })}>
-            Allow
-          </button>
-          <button type="button" onClick={() => setDenying(true)}>
-            Deny…
-          </button>
-        </div>
-      )}
-    </div>
+    <form onSubmit={allow} className="ask">
+      <p>
+        {title ?? 'The agent wants to do this'}
+        {annotations?.read_only === true && <span className="chip">changes nothing</span>}
+        {annotations?.destructive === true && <span className="chip bad">cannot be taken back</span>}
+      </p>
+      {Object.entries(values).map(([name, value]) => (
+        <InputField
+          key={name}
+          name={name}
+          value={value}
+          onChange={(next) => setValues((all) => ({ ...all, [name]: next }))}
+        />
+      ))}
+      <label className="row">
+        <input
+          type="checkbox"
+          disabled={isChanged}
+          checked={remembers && !isChanged}
+          onChange={({ target }) => setRemembers(target.checked)}
+        />
+        Do not ask again in this chat
+      </label>
+      <div className="row">
+        <button type="submit" className="primary">
+          Allow
+        </button>
+        <button type="button" onClick={() => setDenying(true)}>
+          Deny…
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Texts, numbers and flags can be changed; the page knows no schema of the tool, and the service checks the input by it. */
+function InputField({
+  name,
+  value,
+  onChange,
+}: {
+  name: string;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}): ReactNode {
+  if (typeof value === 'boolean') {
+    return (
+      <label className="row">
+        <input type="checkbox" checked={value} onChange={({ target }) => onChange(target.checked)} />
+        {name}
+      </label>
+    );
+  }
+  if (typeof value === 'number') {
+    return (
+      <label>
+        {name}
+        <input
+          type="number"
+          step="any"
+          required
+          value={Number.isNaN(value) ? '' : value}
+          onChange={({ target }) => onChange(target.valueAsNumber)}
+        />
+      </label>
+    );
+  }
+  if (typeof value === 'string') {
+    return (
+      <label>
+        {name}
+        <input value={value} onChange={({ target }) => onChange(target.value)} />
+      </label>
+    );
+  }
+  return <Json label={name} value={value} />;
+}
+
+interface RememberedProps {
+  approvals: { name: string; tool_use_id: string }[];
+  onForget: (callId: string) => void;
+}
+
+/** What a person has allowed for the rest of the chat. */
+export function Remembered({ approvals, onForget }: RememberedProps): ReactNode {
+  if (approvals.length === 0) return null;
+  return (
+    <section className="queue" aria-label="Allowed without asking">
+      <ul>
+        {approvals.map(({ name, tool_use_id: callId }) => {
+          const tool = name.replace(/^mcp__.+?__/, '');
+          return (
+            <li key={callId}>
+              <span className="clip grow">{tool} is not asked for</span>
+              <button
+                type="button"
+                className="plain"
+                aria-label={`Ask for ${tool} again`}
+                onClick={() => onForget(callId)}
+              >
+                ×
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
   );
 }
 
