@@ -38,6 +38,8 @@ export type Elicitation = Extract<RequiredAction, { type: 'elicitation' }>;
 export type BudgetAction = Extract<RequiredAction, { type: 'budget' }>;
 /** A call that waits until the user of the session has authorized its MCP server: see `authorizeSession`. */
 export type McpAuthorizationAction = Extract<RequiredAction, { type: 'mcp_authorization' }>;
+/** A call that a person allows or denies. */
+export type ToolConfirmationAction = Extract<RequiredAction, { type: 'tool_confirmation' }>;
 /** A call that waits for a person's decision or for the client's result. */
 export type WaitingCall = Exclude<RequiredAction, Elicitation | BudgetAction | McpAuthorizationAction>;
 export type Webhook = Schemas['Webhook'];

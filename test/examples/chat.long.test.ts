@@ -305,7 +305,8 @@ describe('the chat of examples/ in a browser', function () {
     await shows(page, 'The first answer.');
   });
 
-  it('the page with the AI SDK lets a person change an amount, allow a tool for the chat and take that back, over a reload and a restart', async () => {
+  it('the page with the AI SDK lets a person change an amount, allow a tool for the chat and take that back, over a reload and a restart', async function () {
+    this.timeout(180_000);
     const pay = (amount: number, id: string) => toolUse('mcp__shop__refund_order', { order: 'A-17', amount }, { id });
     const paid = async (page: Page): Promise<unknown[]> =>
       (await example.system.history(sessionOf(page)))

@@ -1,3 +1,5 @@
+import { restoreNumbers } from '../../../src/platform/exact-json.js';
+
 type Fetch = typeof globalThis.fetch;
 
 interface Watch {
@@ -10,7 +12,7 @@ interface Watch {
 export function watchedFetch({ onReachable, onRefused }: Watch, send: Fetch = (...args) => fetch(...args)): Fetch {
   return async (input, init) => {
     try {
-      const response = await send(input, init);
+      const response = await send(input, withNumbers(init));
       onReachable(response.status !== 502 && response.status !== 503);
       if (response.status === 401) onRefused();
       return response;
@@ -19,6 +21,11 @@ export function watchedFetch({ onReachable, onRefused }: Watch, send: Fetch = (.
       throw error;
     }
   };
+}
+
+/** What a person sends back of an answer has all digits of its numbers. */
+function withNumbers(init: RequestInit | undefined): RequestInit | undefined {
+  return typeof init?.body === 'string' ? { ...init, body: restoreNumbers(init.body) } : init;
 }
 
 /** `fetch` does not report how much of a body it has sent; XMLHttpRequest does. */

@@ -3,6 +3,7 @@ import { formatDateTime, formatDuration } from '../parts/format.js';
 import { Icon } from '../parts/icon.js';
 import { formatToolName } from '../parts/tool-name.js';
 import { WorkspaceResult } from '../workspace/workspace-result.js';
+import { changesOf } from './changed-input.js';
 import { Confirmation } from './confirmation.js';
 import { Connect } from './connect.js';
 import { CustomResultForm } from './custom-result-form.js';
@@ -33,6 +34,7 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
           {exitCode !== null && exitCode !== 0 && <span class="hint">exit code {exitCode}</span>}
         </summary>
         <ToolInput use={use} />
+        <ChangedInput call={call} />
         {result !== null && (
           <>
             <h3>{result.is_error ? 'Error' : 'Result'}</h3>
@@ -41,6 +43,9 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
             {workspace !== null && <WorkspaceResult result={workspace} />}
           </>
         )}
+        {'evaluated_permission' in use && use.evaluated_permission === 'remembered' && (
+          <p class="hint">Not asked for: a person has allowed this tool for the session</p>
+        )}
         {confirmation !== null && (
           <p class="hint">
             {wait !== null
@@ -48,6 +53,7 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
               : confirmation.result === 'allow'
                 ? 'Allowed by a person'
                 : 'Denied by a person'}
+            {confirmation.remember === 'session' && ', and for the rest of the session'}
             {confirmation.deny_message !== null && `: ${confirmation.deny_message}`}
           </p>
         )}
@@ -80,6 +86,26 @@ function ToolInput({ use }: { use: ToolCall['use'] }) {
           <pre tabIndex={0}>{exactText(others, 2)}</pre>
         </>
       )}
+    </>
+  );
+}
+
+/** What a person has changed of the input before the call ran. */
+function ChangedInput({ call: { use, confirmation } }: { call: ToolCall }) {
+  if (!confirmation?.input) return null;
+  return (
+    <>
+      <h3>Changed by a person</h3>
+      <dl class="changed-input">
+        {changesOf(use.input, confirmation.input).map(({ name, before, after }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <del>{before ?? 'nothing'}</del> → <ins>{after ?? 'nothing'}</ins>
+            </dd>
+          </div>
+        ))}
+      </dl>
     </>
   );
 }

@@ -7,6 +7,7 @@ import { literal, RequestCode } from '../parts/request-code.js';
 import { Tabs } from '../parts/tabs.js';
 import { bodyLike } from '../sessions/body-like.js';
 import { Facts } from './facts.js';
+import { RememberedApprovals } from './remembered-approvals.js';
 
 export function SessionInspector({ session }: { session: Session }) {
   const body = bodyLike(session);
@@ -50,6 +51,7 @@ function Overview({ session }: { session: Session }) {
           ...Object.entries(metadata).map(([key, value]): [string, string] => [key, value]),
         ]}
       />
+      <RememberedApprovals session={session} />
       {servers.length > 0 && (
         <>
           <h3>MCP servers</h3>

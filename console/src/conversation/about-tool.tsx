@@ -1,0 +1,15 @@
+import type { ToolConfirmationAction } from '../../../client/src/index.js';
+
+/** What a tool is and may do, for the person who allows its call. It is the word of its server. */
+export function AboutTool({ action: { title, annotations } }: { action: ToolConfirmationAction }) {
+  const { read_only: readOnly, destructive, open_world: openWorld } = annotations;
+  if (title === null && readOnly === null && destructive === null && openWorld === null) return null;
+  return (
+    <p class="about-tool">
+      {title !== null && <strong>{title}</strong>}
+      {readOnly === true && <span class="badge">read only</span>}
+      {readOnly !== true && destructive === true && <span class="badge danger">destructive</span>}
+      {openWorld === true && <span class="badge">reaches the outside</span>}
+    </p>
+  );
+}
