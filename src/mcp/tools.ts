@@ -122,12 +122,13 @@ function titleOf(title: string, cleaner: Cleaner): Pick<McpTool, 'title'> {
   return shown === '' ? {} : { title: cleaner.cleanStart(shown, MAX_TITLE_LENGTH) };
 }
 
+/** What the annotations that count do not say already. */
 function hintsOf(annotations: unknown): Pick<McpTool, 'hints'> {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = asJsonObject(annotations);
   const hints: ToolHints = {
-    ...(typeof readOnlyHint === 'boolean' && { read_only: readOnlyHint }),
+    ...(readOnlyHint === false && { read_only: false }),
     ...(typeof destructiveHint === 'boolean' && { destructive: destructiveHint }),
-    ...(typeof idempotentHint === 'boolean' && { idempotent: idempotentHint }),
+    ...(idempotentHint === false && { idempotent: false }),
     ...(typeof openWorldHint === 'boolean' && { open_world: openWorldHint }),
   };
   return Object.keys(hints).length === 0 ? {} : { hints };

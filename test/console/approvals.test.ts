@@ -79,6 +79,8 @@ describe('approvals in the console', function () {
     expect(await of()).to.have.length(1);
     await page.reload();
     const list = page.getByRole('list', { name: 'Allowed without asking' });
+    await page.locator('.receipt').waitFor();
+    await page.getByRole('button', { name: 'Details' }).click();
     await list.waitFor();
     await inspect(page, 'remembered');
     await list.getByRole('button', { name: /^Ask again/ }).click();

@@ -1,12 +1,18 @@
 import { expect } from 'chai';
 import { MAX_REMEMBERED } from '../../src/sessions/remembered-approvals.js';
 import { MAX_INPUT_BYTES } from '../../src/waits/changed-input.js';
+import type { ApiResponse } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import type { TestTool } from '../support/mcp-server.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
 import { reachedLimit } from '../support/rows.js';
 import { expectAcceptedRequests, useRegisteredMcp } from '../support/use.js';
 import { confirmation, customResult, customTool, requiredActions, sendAnswers } from '../support/waiting-turns.js';
+
+/** The results that the model got last. */
+interface Told {
+  content: { content: { text: string }[] }[];
+}
 
 const LONG = '1189238471982374913';
 const PAY = {
@@ -26,7 +32,7 @@ const TOOLS: TestTool[] = [
   { name: 'odd', inputSchema: { type: 'object', properties: { a: { pattern: '(' } } } as never },
 ];
 
-const outcomeOf = ({ status, body }: { status: number; body: any }): unknown[] => [
+const outcomeOf = ({ status, body }: ApiResponse): unknown[] => [
   status,
   body.error?.details?.errors?.[0]?.path ?? body.error?.type ?? 'ok',
 ];
@@ -104,8 +110,8 @@ describe('an approval', function () {
       const [result] = await events(id, 'agent.tool_result');
       expect(result.input).to.deep.equal(input);
       expect(result.content).to.not.include('changed the input');
-      const last = service.model.requests.at(-1)!.body.messages.at(-1) as any;
-      expect(last.content[0].content[0].text).to.equal(
+      const last = service.model.requests.at(-1)!.body.messages.at(-1) as unknown as Told;
+      expect(last.content[0]!.content[0]!.text).to.equal(
         '[A person changed the input of this call to: {"amount":10,"note":"rent"}]',
       );
       // An identical repeat is the stored event, another input is not.
@@ -130,8 +136,8 @@ describe('an approval', function () {
         headers: { Authorization: `Bearer ${service.key}` },
       });
       expect((await history.text()).split(`"amount":${LONG}`)).to.have.length(3);
-      const last = service.model.requests.at(-1)!.body.messages.at(-1) as any;
-      const line = last.content[0].content[0].text as string;
+      const last = service.model.requests.at(-1)!.body.messages.at(-1) as unknown as Told;
+      const line = last.content[0]!.content[0]!.text as string;
       expect(line)
         .to.include(`"amount":${LONG}`)
         .and.match(/ä…\]$/);

@@ -15,7 +15,7 @@ export class SessionClients {
     private readonly first: AgentSessionClient,
     others: SessionClients | null = null,
   ) {
-    this.#clients = others === null ? new Map() : new Map(others.#clients);
+    this.#clients = new Map<string, AgentSessionClient>(others === null ? [] : others.#clients);
   }
 
   of(sessionId: string): AgentSessionClient {

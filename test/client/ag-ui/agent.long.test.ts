@@ -10,6 +10,11 @@ import { askingTools } from '../../support/waiting-turns.js';
 
 const use = (name: string, id: string, input: object = {}) => toolUse(name, input as Record<string, unknown>, { id });
 
+interface Asked {
+  responseSchema: { properties: { input: { type: string } } };
+  metadata: object;
+}
+
 /** docs/decisions.md "Front ends" with the package `@ag-ui/client`, which verifies the order of the events. */
 describe('an agent of AG-UI', function () {
   this.timeout(20_000);
@@ -267,9 +272,9 @@ describe('an agent of AG-UI', function () {
     );
     const agent = agentOf(await session());
     say(agent, 'Go');
-    const [interrupt] = (outcomeOf(await runOf(agent)) as { interrupts: any[] }).interrupts;
-    expect(interrupt.responseSchema.properties.input.type).to.equal('object');
-    expect(interrupt.metadata).to.have.all.keys('title', 'annotations');
+    const [interrupt] = (outcomeOf(await runOf(agent)) as { interrupts: Asked[] }).interrupts;
+    expect(interrupt!.responseSchema.properties.input.type).to.equal('object');
+    expect(interrupt!.metadata).to.have.all.keys('title', 'annotations');
     const resume = (interruptId: string, payload: object) =>
       runOf(agent, { resume: [{ interruptId, status: 'resolved', payload: { approved: true, ...payload } }] });
     await resume('toolu_1', { input: { to: 'bob' } });
