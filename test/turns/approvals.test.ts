@@ -137,7 +137,7 @@ describe('an approval', function () {
       });
       expect((await history.text()).split(`"amount":${LONG}`)).to.have.length(3);
       const last = service.model.requests.at(-1)!.body.messages.at(-1) as unknown as Told;
-      const line = last.content[0]!.content[0]!.text as string;
+      const line = last.content[0]!.content[0]!.text;
       expect(line)
         .to.include(`"amount":${LONG}`)
         .and.match(/ä…\]$/);

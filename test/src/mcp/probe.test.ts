@@ -127,7 +127,12 @@ describe('probing an MCP server', () => {
           input_schema: { type: 'object', properties: {} },
           annotations: { readOnlyHint: true },
         },
-        { name: 'send', description: '', input_schema: { type: 'object', properties: {} }, hints: { read_only: false } },
+        {
+          name: 'send',
+          description: '',
+          input_schema: { type: 'object', properties: {} },
+          hints: { read_only: false },
+        },
       ],
     });
     expect(server.log.at(-1), 'says goodbye to its session').to.equal('DELETE');

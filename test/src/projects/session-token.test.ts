@@ -8,7 +8,7 @@ const tokens = new SessionTokens([key(1)]);
 const claims: SessionToken = {
   keyId: 'key_01kag8y7m3w9s1p4x2c5v6b7n8',
   familyId: 'ses_first',
-    sessionId: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
+  sessionId: 'ses_01kag8y7m3w9s1p4x2c5v6b7n8',
   scopes: new Set(['read', 'answer']),
   actor: 'Jané "x" 🙂',
   approverGroups: new Set(['finance']),
