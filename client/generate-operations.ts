@@ -123,7 +123,9 @@ function filtersOf({ parameters }: Operation): Operation['parameters'] {
 
 /** The type of the query of an operation that is no list, with a default if nothing in it is required. */
 function valuesOf(parameters: Operation['parameters']): string {
-  const fields = parameters.map(({ name, required, schema }) => `${name}${required ? '' : '?'}: ${schema.type ?? 'string'}`);
+  const fields = parameters.map(
+    ({ name, required, schema }) => `${name}${required ? '' : '?'}: ${schema.type ?? 'string'}`,
+  );
   return `{ ${fields.join('; ')} }${parameters.some(({ required }) => required) ? '' : ' = {}'}`;
 }
 

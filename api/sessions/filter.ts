@@ -3,7 +3,7 @@ import { described } from '../../src/platform/object-schema.js';
 import { isStorableText } from '../../src/platform/text.js';
 import type { ListedState, SessionFilter } from '../../src/sessions/list.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_VALUE_LENGTH, type Metadata } from '../../src/sessions/metadata.js';
-import { USER_PATTERN } from '../../src/sessions/new-session.js';
+import { USER_PATTERN } from '../../src/agents/new-session.js';
 import type { JsonSchema } from '../http/core/operation.js';
 import { filteredList } from '../http/core/page.js';
 import { timeOfQuery } from '../http/core/validate.js';

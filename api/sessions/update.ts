@@ -18,7 +18,6 @@ import {
   MAX_METADATA_VALUE_LENGTH,
   mergeMetadata,
 } from '../../src/sessions/metadata.js';
-import { validationError } from '../../src/platform/errors.js';
 import { isCopy } from '../../src/sessions/families.js';
 import { budgetSchema, checkBudgetForSession } from '../../src/sessions/budget.js';
 import { MAX_REMEMBERED, remembersAny } from '../../src/sessions/remembered-approvals.js';
