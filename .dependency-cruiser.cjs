@@ -16,7 +16,7 @@ const ROOMS = {
   webhooks: ['platform', 'network', 'db', 'temporal'],
   events: ['platform', 'db', 'webhooks'],
   stream: ['platform', 'db', 'events'],
-  'waits/kinds': ['platform', 'forms', 'db', 'events'],
+  'waits/kinds': ['platform', 'forms', 'db', 'mcp', 'events'],
   sessions: ['platform', 'models', 'db', 'projects', 'files', 'mcp', 'webhooks', 'events', 'waits/kinds'],
   agents: ['platform', 'models', 'db', 'projects', 'skills', 'sessions'],
   workspaces: ['platform', 'db', 'files', 'skills', 'sessions'],
@@ -35,7 +35,7 @@ const ROOMS = {
     'turns',
     'messages',
   ],
-  waits: ['platform', 'forms', 'db', 'temporal', 'events', 'sessions', 'turns'],
+  waits: ['platform', 'forms', 'outputs', 'db', 'mcp', 'temporal', 'events', 'sessions', 'turns'],
   steps: [
     'platform',
     'models',

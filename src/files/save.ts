@@ -3,7 +3,6 @@ import type { Database, Tx } from '../db/db.js';
 import { isDatabaseAway, transaction } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
 import { mimeTypeOf } from './filename.js';
-import type { SessionToken } from '../projects/session-token.js';
 import { requireStorage, requireTokenStorage } from './storage-limit.js';
 import { newStorageKey, type Storage } from './storage.js';
 import { insertFile, type FileRow } from './store.js';
@@ -22,7 +21,7 @@ interface Target {
   /** Limit of the project's storage in bytes; 0: none. */
   maxBytes: number;
   /** The session token with which the file is uploaded; null for a key. */
-  token: Pick<SessionToken, 'sessionId' | 'familyId'> | null;
+  token: { sessionId: string; familyId: string } | null;
 }
 
 /**

@@ -2,7 +2,6 @@ import type { Db, Tx } from '../db/db.js';
 import { isoText, runSql, sql } from '../db/sql.js';
 import type { AskedTool } from '../mcp/asked-tool.js';
 import { validationError } from '../platform/errors.js';
-import type { Turn } from '../turns/turn.js';
 
 /** Tools of a session that may be remembered. */
 export const MAX_REMEMBERED = 100;
@@ -30,6 +29,12 @@ export async function findRemembered(db: Db, turnId: string): Promise<ReadonlySe
   return new Set(rows.map(keyOfTool));
 }
 
+/** The open turn, which is locked, and the time of its change. */
+interface OpenTurn {
+  sessionId: string;
+  at: string;
+}
+
 export interface NewRemembered {
   tool: Known;
   name: string;
@@ -46,7 +51,7 @@ export interface NewRemembered {
  */
 export async function rememberApproval(
   tx: Tx,
-  turn: Turn,
+  turn: OpenTurn,
   { tool, name, toolUseId, actor, path }: NewRemembered,
 ): Promise<void> {
   const { server_id, tool_name, digest } = tool;

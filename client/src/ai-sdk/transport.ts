@@ -4,7 +4,7 @@ import { contentOfDataUrl, nameOf, sendOnce, type Attachment } from '../front-en
 import { Lookahead } from '../front-end/turn-events.js';
 import { isStillOpen, sendOpenAnswers } from '../front-end/waits.js';
 import { SessionClients } from '../front-end/sessions.js';
-import { deliveredTo } from '../delivery.js';
+import { deliveredTo } from '../front-end/delivery.js';
 import type { Answer, RequiredAction, Session, WaitingMessage } from '../types.js';
 import { shownIn, TurnChunks } from './chunks.js';
 

@@ -1,0 +1,1 @@
+export { deliveredTo } from '../delivery.js';
