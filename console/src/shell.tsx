@@ -27,6 +27,9 @@ import { PhoneTabs, SideBar } from './shell/side-bar.js';
 import { THEMES, useTheme } from './shell/theme.js';
 import { useKeys, useLeaveField } from './shell/use-keys.js';
 import { WaitingSessionsProvider } from './shell/waiting-sessions.js';
+import { AgentView } from './agents/agent-view.js';
+import { AgentsView } from './agents/agents-view.js';
+import { NewAgent } from './agents/new-agent.js';
 import { SkillsView } from './skills/skills-view.js';
 import { UsageView } from './usage/usage-view.js';
 import { NewWebhook } from './webhooks/new-webhook.js';
@@ -136,6 +139,9 @@ function View({ route: { segments, query } }: { route: Route }) {
     case 'keys':
       if (id === 'new') return <NewKey />;
       return id === undefined ? <KeysView /> : <KeyView id={id} />;
+    case 'agents':
+      if (id === 'new') return <NewAgent />;
+      return id === undefined ? <AgentsView /> : <AgentView id={id} />;
     case 'schedules':
       if (id === 'new') return <NewSchedule />;
       return id === undefined ? <SchedulesView /> : <ScheduleView id={id} />;

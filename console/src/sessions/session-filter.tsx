@@ -23,6 +23,7 @@ export function SessionFilterFields({ query, onChange }: Props) {
       </div>
       <div class="chips">
         <MoreFilters key={`${query.metadata} ${query.from} ${query.to}`} query={query} onChange={onChange} />
+        {query.agent !== '' && <Given text="of one agent" onRemove={() => onChange({ agent: '' })} />}
         {query.metadata !== '' && <Given text={query.metadata} onRemove={() => onChange({ metadata: '' })} />}
         {(query.from !== '' || query.to !== '') && (
           <Given

@@ -29,6 +29,8 @@ export interface ListQuery {
   metadata: string;
   from: string;
   to: string;
+  /** Id of an agent. */
+  agent: string;
 }
 
 export function readQuery(query: URLSearchParams): ListQuery {
@@ -40,6 +42,7 @@ export function readQuery(query: URLSearchParams): ListQuery {
     metadata: read('metadata').includes('=') ? read('metadata') : '',
     from: dayOf(read('from')),
     to: dayOf(read('to')),
+    agent: read('agent').startsWith('agent_') ? read('agent') : '',
   };
 }
 
@@ -50,24 +53,26 @@ export function searchOf(query: ListQuery): string {
 }
 
 /** The filters in words: `Failed, customer=42`. */
-export function describeQuery({ q, show, metadata, from, to }: ListQuery): string {
+export function describeQuery({ q, show, metadata, from, to, agent }: ListQuery): string {
   const period = [from !== '' && `from ${from}`, to !== '' && `to ${to}`].filter(Boolean).join(' ');
   return [
     show === '' ? '' : CHIPS.find(({ id }) => id === show)!.label,
     q === '' ? '' : `“${q}”`,
     metadata,
+    agent === '' ? '' : 'of one agent',
     period === '' ? '' : `created ${period}`,
   ]
     .filter((part) => part !== '')
     .join(', ');
 }
 
-export function filterOf({ q, show, order, metadata, from, to }: ListQuery): SessionFilter {
+export function filterOf({ q, show, order, metadata, from, to, agent }: ListQuery): SessionFilter {
   return {
     order: order === 'created' ? 'created' : 'activity',
     ...CHIPS.find(({ id }) => id === show)!.filter,
     ...(q.trim() !== '' && { q: q.trim().slice(0, 200) }),
     ...(metadata !== '' && { metadata: pairOf(metadata) }),
+    ...(agent !== '' && { agent_id: agent }),
     ...(from !== '' && { created_after: new Date(midnight(from).getTime() - 1).toISOString() }),
     ...(to !== '' && { created_before: midnight(to, 1).toISOString() }),
   };

@@ -11,6 +11,7 @@ export const PLACES: readonly Place[] = [
   { name: 'sessions', label: 'Sessions', icon: 'sessions' },
   { name: 'inbox', label: 'Waiting for you', icon: 'inbox' },
   { name: 'usage', label: 'Usage', icon: 'usage' },
+  { name: 'agents', label: 'Agents', icon: 'model' },
   { name: 'files', label: 'Files', icon: 'file' },
   { name: 'skills', label: 'Skills', icon: 'skill' },
   { name: 'mcp-servers', label: 'MCP servers', icon: 'server' },
