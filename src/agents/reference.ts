@@ -85,7 +85,7 @@ export function checkReference(caller: { scopes: ReadonlySet<string> }, given: R
 }
 
 function overridesOf(given: Reference): Overrides {
-  return typeof given === 'string' ? {} : ((given.overrides ?? {}) as Overrides);
+  return typeof given === 'string' ? {} : (given.overrides ?? {});
 }
 
 interface ReferenceDeps {

@@ -68,7 +68,9 @@ describe('the chat of examples/ in a browser', function () {
     const page = await begin(await example.signIn('ada'), 'What does a parcel cost?');
     await shows(page, 'It costs 8.50.');
     const events = await example.system.history(sessionOf(page));
-    expect(events.find(({ type }) => type === 'agent.tool_result')!.content).to.include('A parcel of 1200 g costs 8.50.');
+    expect(events.find(({ type }) => type === 'agent.tool_result')!.content).to.include(
+      'A parcel of 1200 g costs 8.50.',
+    );
     expect(events[0]!.skills).to.deep.equal([]);
   });
 

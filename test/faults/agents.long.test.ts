@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import pLimit from 'p-limit';
+import { RandomKiller } from '../support/random-killer.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { useFaultSystem } from '../support/use.js';
 
@@ -13,7 +14,7 @@ describe('a thousand sessions that follow an agent', function () {
 
   it('a thousand sessions that follow an agent have its new version from their next turn on, and no open turn changes, whatever is killed', async () => {
     const { model, db } = system;
-    const limit = pLimit(16);
+    const limit = pLimit(8);
     const each = <T>(ids: readonly string[], work: (id: string) => Promise<T>): Promise<T[]> =>
       Promise.all(ids.map((id) => limit(() => work(id))));
     const made = await system.insist('POST', '/v1/agents', {
@@ -36,28 +37,29 @@ describe('a thousand sessions that follow an agent', function () {
 
     // The change writes to no session, however many follow.
     const rows = async (): Promise<unknown> =>
-      db.query(`SELECT md5(string_agg(xmin::text || ctid::text, ' ' ORDER BY id)) AS rows, count(*)::integer AS count FROM sessions`);
+      db.query(
+        `SELECT md5(string_agg(xmin::text || ctid::text, ' ' ORDER BY id)) AS rows, count(*)::integer AS count FROM sessions`,
+      );
     const before = await rows();
     const changed = await system.insist('PATCH', path, { instruction: 'This is version two.' });
     expect(changed.body).to.include({ version: 2, live_version: 2 });
     expect(await rows()).to.deep.equal(before);
 
-    const kills = async (): Promise<void> => {
-      for (const victim of [system.workers[0]!, system.apis[0]!, system.workers[1]!, system.apis[1]!]) {
-        await victim.kill();
-        await victim.start();
-      }
-    };
+    const killer = new RandomKiller(new Map([...system.apis, ...system.workers].map((each) => [each, 1])));
     const next = Promise.all([
       each(held, async (id) => {
-        const { status } = await system.insist('POST', `/v1/sessions/${id}/messages`, { content: 'Next', when_running: 'queue' });
+        const { status } = await system.insist('POST', `/v1/sessions/${id}/messages`, {
+          content: 'Next',
+          when_running: 'queue',
+        });
         expect(status).to.equal(201);
       }),
       each(sessions.slice(OPEN_TURNS), (id) => system.send(id, 'Next')),
     ]);
-    await kills();
+    for (let times = 0; times < 4; times += 1) await killer.kill();
     gate.open();
-    await next;
+    for (let times = 0; times < 4; times += 1) await killer.kill();
+    await Promise.all([next, killer.allStarted()]);
     await system.verify(900_000);
     for (;;) {
       const [{ open: left, waiting }] = await db.query(

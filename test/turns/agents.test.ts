@@ -68,10 +68,16 @@ describe('a turn of an agent', () => {
     model.reply('Two.', 'One.');
     await run(following, 'Next');
     expect(lastSystem()).to.include('Say two.');
-    expect(await lastTurn(following)).to.deep.include({ model_id: 'two', agent: { id: agent.id, version: 2, skills: [] } });
+    expect(await lastTurn(following)).to.deep.include({
+      model_id: 'two',
+      agent: { id: agent.id, version: 2, skills: [] },
+    });
     await run(pinned, 'Next');
     expect(lastSystem()).to.include('Say one.');
-    expect(await lastTurn(pinned)).to.deep.include({ model_id: 'one', agent: { id: agent.id, version: 1, skills: [] } });
+    expect(await lastTurn(pinned)).to.deep.include({
+      model_id: 'one',
+      agent: { id: agent.id, version: 1, skills: [] },
+    });
     const token = service.as(await newToken(service, following));
     const shown = (await token('GET', `/v1/sessions/${following}/turns`)).body.items;
     expect(shown.map((turn: { agent: unknown }) => turn.agent)).to.deep.equal([null, null]);
