@@ -1,0 +1,3 @@
+from . import generate
+
+generate()
