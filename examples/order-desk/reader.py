@@ -9,79 +9,44 @@ import sys
 import time
 from pathlib import Path
 
-import requests
+from agent_session_service import Client, models
 
-BASE = os.environ.get("BASE", "http://127.0.0.1:8080")
-ENDS = ("turn.completed", "turn.cancelled", "turn.failed")
-order = sys.argv[1]
-path = Path(os.environ.get("DESK_DATA", ".data")) / f"reader-{order}.jsonl"
-http = requests.Session()
-http.headers["Authorization"] = f"Bearer {os.environ['KEY']}"
+# Longer than the service is away when it is killed and started again.
+PATIENCE = 600
 
 
-def find_session():
+def find_session(client: Client, order: str) -> str:
     """Returns the id of the order's session, which the desk may not have created yet."""
     while True:
-        try:
-            answer = http.get(f"{BASE}/v1/sessions", params={"metadata[order]": order}, timeout=30)
-            if answer.status_code < 500:
-                answer.raise_for_status()
-                if answer.json()["items"]:
-                    return answer.json()["items"][0]["id"]
-        except requests.ConnectionError:
-            pass
+        for session in client.list_sessions(metadata={"order": order}).items:
+            return session.id
         time.sleep(1)
 
 
-def last_frame():
+def last_frame(path: Path) -> str | None:
     """The id of the last frame that was stored. A line that a crash cut off does not count and is removed."""
     if not path.exists():
-        return ""
+        return None
     whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     path.write_text("".join(whole))
-    return json.loads(whole[-1])["frame"] if whole else ""
+    frame: str | None = json.loads(whole[-1])["frame"] if whole else None
+    return frame
 
 
-def frames(answer):
-    frame = {}
-    for line in answer.iter_lines():
-        if line:
-            name, _, value = line.decode().partition(":")
-            frame[name] = value.removeprefix(" ")
-        else:
-            yield frame
-            frame = {}
+def main(order: str) -> None:
+    path = Path(os.environ.get("DESK_DATA", ".data")) / f"reader-{order}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Client(os.environ.get("BASE", "http://127.0.0.1:8080"), os.environ["KEY"], retry_for=PATIENCE) as client:
+        session = find_session(client, order)
+        stream = client.stream(session, last_event_id=last_frame(path), reconnect_for=PATIENCE)
+        for event in stream:
+            if isinstance(event, models.DeltaEvent | models.RetryEvent):
+                continue  # A fragment of a text that comes whole later.
+            line = {"frame": stream.last_event_id, "event": event.model_dump(mode="json", by_alias=True, exclude_unset=True)}
+            with path.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print(order, event.type, flush=True)
 
 
-def follow(session_id, last_id):
-    """Yields (id of the frame, event) to the end of the turn, over as many connections as it takes."""
-    while True:
-        try:
-            url = f"{BASE}/v1/sessions/{session_id}/events/stream"
-            headers = {"Accept": "text/event-stream", "Last-Event-ID": last_id}
-            with http.get(url, headers=headers, stream=True, timeout=30) as answer:
-                if answer.status_code < 500:
-                    answer.raise_for_status()
-                for frame in frames(answer):
-                    if int(frame.get("retry", 0)) >= 15_000:
-                        return  # The last line is the turn's end already.
-                    if "data" not in frame:
-                        continue
-                    last_id = frame["id"]
-                    event = json.loads(frame["data"])
-                    yield last_id, event
-                    if event["type"] in ENDS:
-                        return
-        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, requests.Timeout):
-            pass
-        time.sleep(2)
-
-
-session = find_session()
-path.parent.mkdir(parents=True, exist_ok=True)
-for frame_id, event in follow(session, last_frame()):
-    if "id" not in event:
-        continue  # A fragment of a text that comes whole later.
-    with path.open("a") as file:
-        file.write(json.dumps({"frame": frame_id, "event": event}) + "\n")
-    print(order, event["type"], flush=True)
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AgentSessionClient, type Event } from '../../client/src/index.js';
 import { freePort } from '../../src/platform/free-port.js';
 import { eventually } from '../support/eventually.js';
 import { OrderDesk, type Part } from '../support/order-desk.js';
-import { missingPython } from '../support/python.js';
+import { preparePythonClient } from '../../dev/python-client.mjs';
 import { makeStateDir } from '../support/state-dir.js';
 
+const SOURCES = fileURLToPath(new URL('../../python/src', import.meta.url));
 const ORDERS = ['A-17', 'B-22', 'C-31'];
 
 describe('the order desk of examples/', () => {
@@ -28,10 +31,12 @@ describe('the order desk of examples/', () => {
 
   it('the order desk of examples/ goes through a kill of everything, and loses nothing and does nothing twice', async function () {
     this.timeout(400_000);
-    const python = missingPython() === null;
+    const { bin } = await preparePythonClient();
+    const python = bin === null ? null : join(bin, 'python');
+    desk.env.PYTHONPATH = SOURCES;
     await desk.startServices();
     desk.script('desk');
-    if (python) await desk.prints(desk.start('python3', ['reader.py', 'A-17']), /A-17 agent\.tool_use/);
+    if (python !== null) await desk.prints(desk.start(python, ['reader.py', 'A-17']), /A-17 agent\.tool_use/);
     const waiting = async (): Promise<string[]> =>
       (await ended(desk.script('approve'))).split('\n').flatMap((line) => /^(\S+) waits/.exec(line)?.[1] ?? []);
     // One refund is under way: its money has gone, its answer has not come. Two wait for a person.
@@ -42,7 +47,7 @@ describe('the order desk of examples/', () => {
 
     await desk.startServices();
     const app = desk.script('desk');
-    const reader = python ? desk.start('python3', ['reader.py', 'A-17']) : null;
+    const reader = python === null ? null : desk.start(python, ['reader.py', 'A-17']);
     await eventually('the approvals', async () => (await waiting()).length === 2, 120_000);
     expect(await ended(desk.script('approve', 'allow', 'B-22'))).to.equal('B-22: allow\n');
     expect(await ended(desk.script('approve', 'deny', 'C-31', 'Too much.'))).to.equal('C-31: deny\n');

@@ -138,6 +138,12 @@ def text_of(value: object) -> str:
     return "" if value is None else to_json(value).decode()
 
 
+def error_text(failure: Exception) -> str:
+    """The message of an exception. Of some the message is empty or only a key: then with the name of the class."""
+    message = str(failure)
+    return message if message and not isinstance(failure, LookupError) else f"{type(failure).__name__}: {message}"
+
+
 def arguments_of(function: ToolFunction, action: CustomToolResultAction) -> tuple[Any, ...]:
     """The input, and the action if the function takes two arguments."""
     given: dict[str, Any] = action.input

@@ -18,6 +18,7 @@ from .._run import (
     arguments_of,
     confirmation,
     elicitation_result,
+    error_text,
     id_of,
     is_closed,
     text_of,
@@ -85,4 +86,4 @@ class AsyncAnswers:
         try:
             return tool_result(action, text_of(await async_call(tool, *arguments_of(tool, action))))
         except Exception as failure:
-            return tool_result(action, str(failure) or type(failure).__name__, is_error=True)
+            return tool_result(action, error_text(failure), is_error=True)
