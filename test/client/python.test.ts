@@ -38,7 +38,7 @@ describe('the Python client', () => {
       return stdout;
     } catch (error) {
       const { stdout, stderr } = error as { stdout: string; stderr: string };
-      throw new Error(`${name} ${args.join(' ')} failed:\n${stdout}\n${stderr}`);
+      throw new Error(`${name} ${args.join(' ')} failed:\n${stdout}\n${stderr}`, { cause: error });
     }
   };
 

@@ -74,6 +74,11 @@ describe('clients that generators make from the OpenAPI document', function () {
     const args = ['generate', '--path', 'openapi.json', '--output-path', 'agents', '--meta', 'none'];
     const { stdout, stderr } = await start('openapi-python-client', [...args, '--fail-on-warning']);
     expect(stdout + stderr).to.not.match(/warning/i);
+    // Also the modules that no program uses: a generated module can be one that cannot be imported.
+    const imports =
+      'import importlib, pkgutil, agents; all = list(pkgutil.walk_packages(agents.__path__, "agents.")); [importlib.import_module(one.name) for one in all]; print(len(all))';
+    const imported = await start('python', ['-W', 'error', '-c', imports]);
+    expect(Number(imported.stdout)).to.be.greaterThan(routes.length);
     await expectConversation(() => start('python', [join(here, 'use.py'), folder]));
   });
 
@@ -86,12 +91,14 @@ describe('clients that generators make from the OpenAPI document', function () {
     expect(stderr).to.not.match(/warning|error/i);
     const code = await readFile(join(module, 'api/api.go'), 'utf8');
     expect(code.match(/^type \w*\d+ .*$/gm)).to.equal(null);
+    await start('go', ['vet', './...'], module);
     await expectConversation(() => start('go', ['run', '.'], module));
   });
 
   it('datamodel-code-generator makes models without numbered names, which read what the service sends', async () => {
     const args = ['--input', 'openapi.json', '--input-file-type', 'openapi', '--output', 'models.py'];
-    await start('datamodel-codegen', [...args, '--output-model-type', 'pydantic_v2.BaseModel']);
+    const generated = await start('datamodel-codegen', [...args, '--output-model-type', 'pydantic_v2.BaseModel']);
+    expect(generated.stdout + generated.stderr).to.not.match(/error/i);
     const models = await readFile(join(folder, 'models.py'), 'utf8');
     expect(models.match(/^class \w*\d+\(.*$/gm)).to.equal(null);
     const session = await service.session();

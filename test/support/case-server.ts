@@ -53,7 +53,7 @@ type Frames = Record<string, { id: string; event: string; data: object }>;
 /** Answers each case of test/client/cases.json as it says. */
 export async function startCaseServer(): Promise<CaseServer> {
   const runs = new Map<string, CaseRequest[]>();
-  const { schemas } = openApiDocument(routes).components as unknown as {
+  const { schemas } = openApiDocument(routes).components as {
     schemas: Record<string, { examples: unknown[] }>;
   };
   const server = createServer((req, res) => void answer(req, res));

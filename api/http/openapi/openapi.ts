@@ -92,7 +92,7 @@ const FILE_BODY = {
   additionalProperties: false,
 };
 
-function requestBodyOf([method, , , , operation]: Route, components: Components): JsonSchema | null {
+function requestBodyOf([, , , , operation]: Route, components: Components): JsonSchema | null {
   if (operation.multipart) {
     const example = { file: 'the bytes of the file' };
     return { required: true, content: { 'multipart/form-data': { schema: components.ofRequest(FILE_BODY), example } } };
@@ -101,10 +101,8 @@ function requestBodyOf([method, , , , operation]: Route, components: Components)
   const media = { schema: components.ofRequest(operation.body), example: exampleOf(operation.body) };
   return {
     required: operation.optionalBody !== true,
-    content: {
-      'application/json': media,
-      ...(method === 'PATCH' && { 'application/merge-patch+json': media }),
-    },
+    // PATCH takes `application/merge-patch+json` too. Generators make two methods of two types, or a module that cannot be imported.
+    content: { 'application/json': media },
   };
 }
 
@@ -146,9 +144,9 @@ function answerOf(success: Operation['success'], headerNames: string[], componen
   };
 }
 
-/** Some generators know no type for bytes of any kind. */
+/** Some generators know no type for bytes of any kind, and drop an operation that answers with one they do not know, such as ZIP. */
 function mediaTypesOf(mediaType = 'application/json'): string[] {
-  return mediaType === '*/*' ? ['application/octet-stream', mediaType] : [mediaType];
+  return ['*/*', 'application/zip'].includes(mediaType) ? ['application/octet-stream', mediaType] : [mediaType];
 }
 
 function exampleOf(schema: JsonSchema | undefined): unknown {
