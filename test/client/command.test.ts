@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { build } from 'esbuild';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -221,6 +221,34 @@ describe('agent-session', () => {
     await run(['send', 'Hello']);
     const usage = await run(['usage', '--json']);
     expect(JSON.parse(usage.out.trim()), usage.err).to.have.property('input_tokens').above(0);
+  });
+
+  it('agent-session skills push replaces a skill by a folder or a package, and agents have sessions', async () => {
+    const skill = join(folder, 'greeting');
+    await mkdir(join(skill, 'texts'), { recursive: true });
+    await writeFile(join(skill, 'SKILL.md'), '---\nname: greeting\ndescription: How to greet.\n---\nBe kind.\n');
+    await writeFile(join(skill, 'texts', 'größe.txt'), 'Hello\n'.repeat(1000));
+    await writeFile(join(skill, '.hidden'), 'x');
+    const first = await run(['skills', 'push', skill]);
+    expect(first.code, first.err).to.equal(0);
+    const second = await run(['skills', 'push', '--json', skill]);
+    const { id } = JSON.parse(second.out) as { id: string };
+    const { items } = await client.listSkills();
+    expect(items.map((one) => one.id)).to.deep.equal([id]);
+    expect((await client.listSkillFiles(id)).items.map(({ path }) => path)).to.have.members([
+      'SKILL.md',
+      'texts/größe.txt',
+    ]);
+    expect(await (await client.skillContent(id, 'texts/größe.txt')).text()).to.equal('Hello\n'.repeat(1000));
+    expect((await run(['skills', 'push', folder])).err).to.match(/has no SKILL\.md/);
+    expect((await run(['skills', 'push', '/none'])).code).to.equal(2);
+
+    const agent = await client.createAgent({ name: 'greeter', model_id: 'scripted', description: 'Greets.' });
+    expect((await run(['agents'])).out).to.equal(`${agent.id}\tgreeter\tversion 1\tGreets.\n`);
+    const sent = await run(['send', '--agent', agent.id, 'Hello']);
+    expect(sent.code, sent.err).to.equal(0);
+    const session = await client.getSession(/ses_\w+/.exec(sent.err)![0]);
+    expect(session.agent).to.include({ id: agent.id, version: 1 });
   });
 
   it('agent-session follow shows the turns of a session to its deletion', async () => {

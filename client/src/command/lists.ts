@@ -63,6 +63,19 @@ export const mcpList: Command = async (client, { positionals, options }, out) =>
   return EXIT.completed;
 };
 
+export const agents: Command = async (client, { positionals, options }, out) => {
+  expectPositionals(positionals, 0, 'agents');
+  for await (const agent of client.eachAgent()) {
+    rows(out, options, [agent], ({ id, name, version, live_version, description }) => [
+      id,
+      name,
+      live_version === version ? `version ${version}` : `version ${version}, live ${live_version}`,
+      brief(description),
+    ]);
+  }
+  return EXIT.completed;
+};
+
 export const usage: Command = async (client, { positionals, options }, out) => {
   expectPositionals(positionals, 0, 'usage');
   const now = Date.now();

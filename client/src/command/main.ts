@@ -3,9 +3,10 @@ import { AgentSessionClient } from '../client.js';
 import { ApiError, ConnectionError } from '../errors.js';
 import { connectionOf, parseArguments, type Arguments } from './arguments.js';
 import { chat } from './chat.js';
-import { cancel, follow, mcpAdd, mcpList, sessions, usage } from './lists.js';
+import { agents, cancel, follow, mcpAdd, mcpList, sessions, usage } from './lists.js';
 import { Screen } from './screen.js';
 import { send } from './send.js';
+import { skillsPush } from './skills-push.js';
 import { EXIT, helpOf, UsageError, type CommandName } from './usage.js';
 
 type Run = (client: AgentSessionClient, args: Arguments, out: Screen, notes: Screen) => Promise<number>;
@@ -15,8 +16,10 @@ const RUN: Record<CommandName, Run> = {
   follow,
   sessions,
   cancel,
+  'skills push': skillsPush,
   'mcp add': mcpAdd,
   'mcp list': mcpList,
+  agents,
   usage,
 };
 

@@ -1,6 +1,6 @@
 import type { AgentSessionClient } from '../client.js';
 import { fromPath } from '../node.js';
-import type { NewMessage, NewSession } from '../types.js';
+import type { NewMessage } from '../types.js';
 import type { Arguments } from './arguments.js';
 import type { Screen } from './screen.js';
 import { UsageError } from './usage.js';
@@ -13,7 +13,7 @@ export async function newSession(client: AgentSessionClient, { options }: Argume
     ...(model !== undefined && { model_id: model }),
     ...(agent === undefined && model === undefined && { model_id: await firstModel(client) }),
   };
-  const { id } = await client.createSession(configuration as NewSession);
+  const { id } = await client.createSession(configuration);
   notes.line(`session ${id}`, 'dim');
   return id;
 }

@@ -56,8 +56,10 @@ export const COMMANDS = {
   follow: { args: 'SESSION', about: 'show the turns of a session as they happen', options: {} },
   sessions: { args: '', about: 'list the newest sessions', options: {} },
   cancel: { args: 'SESSION', about: 'cancel the open turn of a session', options: {} },
+  'skills push': { args: 'FOLDER|ZIP', about: 'upload a skill; one of the same name is replaced', options: {} },
   'mcp add': { args: 'NAME URL', about: 'register an MCP server', options: {} },
   'mcp list': { args: '', about: 'list the MCP servers', options: {} },
+  agents: { args: '', about: 'list the agents', options: {} },
   usage: {
     args: '',
     about: 'tokens and costs of the last 30 days',
