@@ -35,6 +35,10 @@ const CHECKS = {
   ],
   'docs-page': [browser('test/docs-page.test.ts'), 'drives the page /docs; needs Chromium'],
   'openapi-clients': [python('openapi-clients'), 'generates clients for Python and Go, and uses them; needs both'],
+  packages: [
+    ['node', 'dev/scripts/packages.mjs'],
+    'packs the client of npm and the wheel, and publishes both as a dry run; --out FOLDER keeps them; needs Python 3.10',
+  ],
   schemathesis: [python('schemathesis'), 'sends generated requests to every operation; needs Python'],
   'mcp-python': [python('mcp-python'), 'calls servers of the Python MCP SDK; needs Python'],
   'mcp-sdks': [
