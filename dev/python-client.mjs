@@ -13,16 +13,30 @@ const IS_NEW_ENOUGH = 'import sys, venv; sys.exit(sys.version_info < (3, 10))';
 
 /**
  * Prepares the environment and makes the client's modules from the OpenAPI document.
- * @returns {Promise<{ bin: string, missing: null } | { bin: null, missing: string }>} the folder of its programs, or what this machine lacks
+ * @returns {Promise<Environment>}
  */
 export async function preparePythonClient() {
-  const python = CANDIDATES.find((name) => spawnSync(name, ['-c', IS_NEW_ENOUGH], { stdio: 'ignore' }).status === 0);
+  const requirements = packages(readFileSync(join(project, 'pyproject.toml'), 'utf8'));
+  return prepareEnvironment('python-client', requirements, (bin) => run(join(bin, 'python'), ['-m', 'generate']));
+}
+
+/**
+ * Prepares .data/NAME with these packages, where Python and an index have them.
+ * @typedef {{ bin: string, missing: null } | { bin: null, missing: string }} Environment the folder of its programs, or what this machine lacks
+ * @param {string} name
+ * @param {string[]} requirements as pip names them
+ * @param {(bin: string) => void} [then] runs under the lock of the environment
+ * @returns {Promise<Environment>}
+ */
+export async function prepareEnvironment(name, requirements, then = () => undefined) {
+  const python = CANDIDATES.find(
+    (command) => spawnSync(command, ['-c', IS_NEW_ENOUGH], { stdio: 'ignore' }).status === 0,
+  );
   if (python === undefined) return { bin: null, missing: 'python3 of version 3.10 or later, with venv, is not here' };
-  const folder = join(root, '.data', 'python-client');
+  const folder = join(root, '.data', name);
   const bin = join(folder, 'bin');
-  const release = await acquireLock(`${folder}.lock`, 'installing the packages of the Python client', () => undefined);
+  const release = await acquireLock(`${folder}.lock`, `installing the Python packages of ${name}`, () => undefined);
   try {
-    const requirements = packages(readFileSync(join(project, 'pyproject.toml'), 'utf8'));
     const stamp = join(folder, 'stamp');
     const wanted = createHash('sha256').update(requirements.join('\n')).digest('hex');
     if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
@@ -30,7 +44,7 @@ export async function preparePythonClient() {
       if (problem !== null) return { bin: null, missing: problem };
       writeFileSync(stamp, wanted);
     }
-    run(join(bin, 'python'), ['-m', 'generate']);
+    then(bin);
   } finally {
     release();
   }
@@ -50,7 +64,7 @@ function install(python, folder, requirements) {
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '1', '--timeout', '10'];
   const { status, stderr } = spawnSync(join(folder, 'bin', 'python'), [...pip, ...requirements], { encoding: 'utf8' });
   const why = () => stderr.trim().split('\n').at(-1)?.slice(0, 200) ?? '';
-  return status === 0 ? null : `the packages of the Python client cannot be had: ${why()}`;
+  return status === 0 ? null : `its Python packages cannot be had: ${why()}`;
 }
 
 /**

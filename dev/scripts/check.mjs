@@ -34,7 +34,10 @@ const CHECKS = {
     'frames of the console with 10,000 sessions and a long turn; needs Chromium',
   ],
   'docs-page': [browser('test/docs-page.test.ts'), 'drives the page /docs; needs Chromium'],
-  'openapi-clients': [python('openapi-clients'), 'generates clients for Python and Go, and uses them; needs both'],
+  'openapi-clients': [
+    ['mocha', '--no-parallel', 'test/generated-clients/clients.long.test.ts'],
+    'generates clients for Python and Go, and uses them; needs both',
+  ],
   packages: [
     ['node', 'dev/scripts/packages.mjs'],
     'packs the client of npm and the wheel, and publishes both as a dry run; --out FOLDER keeps them; needs Python 3.10',

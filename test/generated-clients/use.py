@@ -3,6 +3,7 @@
 Prints what it saw as JSON. The folder with the client is its first argument.
 """
 
+import io
 import json
 import os
 import sys
@@ -10,16 +11,20 @@ import sys
 sys.path.insert(0, sys.argv[1])
 
 from agents import AuthenticatedClient
-from agents.api.sessions import create_session, get_session, list_events, send_answers, send_message
+from agents.api.files import delete_file, list_files, upload_file
+from agents.api.sessions import create_session, get_session, list_events, send_answers, send_message, update_session
+from agents.types import File
 from agents.models import (
     AgentRequiresActionEvent,
     ConfirmationResult,
     ErrorResponse,
+    FileUpload,
     McpDefaultConfigInput,
     McpToolsetInput,
     NewAnswers,
     NewMessage,
     NewSession,
+    SessionChange,
     PermissionPolicyInput,
     PermissionPolicyType,
     ToolConfirmationAction,
@@ -62,6 +67,14 @@ while True:
     if page.meta.next_cursor is None:
         break
     cursor = {"cursor": page.meta.next_cursor}
+
+# A call of each kind: PATCH, the upload of a file, DELETE.
+changed = update_session.sync(session.id, client=client, body=SessionChange.from_dict({"metadata": {"by": "python"}}))
+assert changed.metadata["by"] == "python"
+upload = FileUpload(file=File(payload=io.BytesIO(b"content"), file_name="a.txt"))
+file = upload_file.sync(client=client, body=upload)
+assert [one.id for one in list_files.sync(client=client).items] == [file.id]
+assert delete_file.sync_detailed(file.id, client=client).status_code == 204
 
 unknown = get_session.sync("ses_unknown", client=client)
 assert isinstance(unknown, ErrorResponse)

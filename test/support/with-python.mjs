@@ -34,13 +34,6 @@ const SUITES = {
     path: (bin) => join(bin, 'schemathesis'),
     tests: ['test/api/http/schemathesis.test.ts'],
   },
-  /** `npm run check -- openapi-clients`: makes clients from the OpenAPI document and uses them. Needs Go as well. */
-  'openapi-clients': {
-    package: 'openapi-python-client==0.29.1 datamodel-code-generator==0.89.0',
-    variable: 'OPENAPI_CLIENTS',
-    path: (bin) => bin,
-    tests: ['test/generated-clients/clients.test.ts'],
-  },
   /**
    * `npm run check -- restore`: rehearses the restore of a dump that pg_dump makes (`npm run test:faults` rehearses a base
    * backup). The client programs must not be older than the embedded Postgres; PG_BIN can name a folder that has them.

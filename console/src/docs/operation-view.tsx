@@ -2,13 +2,16 @@ import { Markdown } from '../markdown/markdown.js';
 import { CodeBlock } from '../parts/code-block.js';
 import { limitsOf, typeOf, type PlacedOperation, type OpenApi } from './document.js';
 import { SchemaView } from './schema-view.js';
+import { TryOperation } from './try-operation.js';
+import { canTry } from './try-request.js';
 
 interface Props {
   entry: PlacedOperation;
   document: OpenApi;
 }
 
-export function OperationView({ entry: { method, path, operation }, document }: Props) {
+export function OperationView({ entry, document }: Props) {
+  const { method, path, operation } = entry;
   const { summary, description, parameters = [], requestBody, responses, operationId } = operation;
   const [bodyType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const successes = Object.entries(responses).filter(([status]) => Number(status) < 400);
@@ -78,6 +81,7 @@ export function OperationView({ entry: { method, path, operation }, document }: 
       </div>
       <aside class="operation-code" aria-label="Examples">
         <CodeBlock label="curl" text={curlOf(method, path, document, body?.example, bodyType)} />
+        {canTry(entry) && <TryOperation key={operationId} entry={entry} example={body?.example} />}
         {successes.map(([status, { content }]) => {
           const example = Object.values(content ?? {})[0]?.example;
           if (example === undefined) return null;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -8,10 +8,12 @@ import { promisify } from 'node:util';
 import { openApiDocument } from '../../api/http/openapi/openapi.js';
 import { routes } from '../../api/routes.js';
 import { AgentSessionClient } from '../../client/src/index.js';
+import { prepareEnvironment } from '../../dev/python-client.mjs';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { skip } from '../support/skip.js';
 import { useMcpServer, useTurnService } from '../support/use.js';
 
+const GENERATORS = ['openapi-python-client==0.29.1', 'datamodel-code-generator==0.89.0'];
 const OAPI_CODEGEN = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const run = promisify(execFile);
@@ -29,13 +31,15 @@ interface Seen {
 describe('clients that generators make from the OpenAPI document', function () {
   this.timeout(1_200_000);
   /** The folder of the Python programs. */
-  const bin = process.env.OPENAPI_CLIENTS;
+  let bin: string;
   const mcp = useMcpServer({ tools: [{ name: 'send' }] });
   const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
   let folder: string;
   let serverId: string;
   before(async function () {
-    if (bin === undefined) skip(this, 'needs Python and Go: npm run check -- openapi-clients');
+    const environment = await prepareEnvironment('openapi-clients', GENERATORS);
+    if (environment.missing !== null) skip(this, environment.missing);
+    bin = environment.bin;
     folder = await mkdtemp(join(tmpdir(), 'openapi-clients-'));
     await writeFile(join(folder, 'openapi.json'), JSON.stringify(openApiDocument(routes)));
     const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
@@ -82,7 +86,8 @@ describe('clients that generators make from the OpenAPI document', function () {
     await expectConversation(() => start('python', [join(here, 'use.py'), folder]));
   });
 
-  it('oapi-codegen makes a Go client without numbered types, which has a conversation', async () => {
+  it('oapi-codegen makes a Go client without numbered types, which has a conversation', async function () {
+    if (spawnSync('go', ['version']).status !== 0) skip(this, 'Go is not here');
     const module = join(folder, 'go');
     await cp(join(here, 'go'), module, { recursive: true });
     const generate = ['run', OAPI_CODEGEN, '-config', 'oapi-codegen.yaml', '-o', 'api/api.go', '../openapi.json'];
