@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../src/platform/config.js';
 import { misspeltSettings } from '../src/platform/misspelt-settings.js';
 import { collectWhenIdle } from '../src/platform/idle-collector.js';
@@ -18,7 +19,8 @@ import { createHttpServer, listen } from './http/core/server.js';
 export interface Api {
   url: string;
   /**
-   * Stops listening, ends streams, waits for open requests (at most SHUTDOWN_GRACE_SECONDS) and closes all resources.
+   * Takes requests for another SHUTDOWN_DELAY_SECONDS while `/readyz` says 503. Then stops listening, ends streams, waits for open
+   * requests (at most SHUTDOWN_GRACE_SECONDS) and closes all resources.
    */
   close(): Promise<void>;
 }
@@ -52,6 +54,9 @@ export async function startApi(settings: Config, log: Logger, shared?: SharedWor
   log.info({ url }, 'the API listens');
 
   const shutDown = async (): Promise<void> => {
+    deps.readiness.drain();
+    drain.begin();
+    await sleep(config.shutdownDelaySeconds * 1000);
     deps.streams.close();
     await drain.close(server, config.shutdownGraceSeconds * 1000);
     stopObserving();

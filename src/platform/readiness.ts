@@ -11,8 +11,14 @@ export interface PartStates {
   sandbox_limits?: Record<'memory' | 'processes' | 'cpu' | 'disk', string>;
   /** Why Postgres cannot serve, where an operator must change something. */
   reason?: string;
+  /** Of an API that has been asked to end and still takes requests for SHUTDOWN_DELAY_SECONDS. */
+  api?: 'drains';
 }
-export type Readiness = () => Promise<PartStates>;
+export interface Readiness {
+  (): Promise<PartStates>;
+  /** From now on the process is not ready, whatever its parts say. */
+  drain(): void;
+}
 
 const CHECK_TIMEOUT_MS = 3000;
 const KEEP_MS = 2000;
@@ -23,7 +29,8 @@ const KEEP_MS = 2000;
  */
 export function createReadiness(check: () => Promise<PartStates>): Readiness {
   let states: Promise<PartStates> | null = null;
-  return () => {
+  let drains = false;
+  const checked = (): Promise<PartStates> => {
     if (states !== null) return states;
     states = check();
     void states.then(async () => {
@@ -32,6 +39,8 @@ export function createReadiness(check: () => Promise<PartStates>): Readiness {
     });
     return states;
   };
+  const readiness = async (): Promise<PartStates> => ({ ...(await checked()), ...(drains && { api: 'drains' }) });
+  return Object.assign(readiness, { drain: () => void (drains = true) });
 }
 
 /** `away` if the check returns false, throws or times out. */
@@ -45,14 +54,14 @@ export async function stateOf(check: () => Promise<boolean>): Promise<PartState>
 
 /**
  * The answer of `/readyz`: Postgres decides. The other components are reported but not required, because turns wait for
- * them. With `deep` all of them are required (decisions.md "Running it").
+ * them. With `deep` all of them are required (decisions.md "Running it"). A process that drains is not ready.
  */
 export async function answerReadiness(
   readiness: Readiness,
   deep: boolean,
 ): Promise<{ status: number; body: PartStates }> {
   const body = await readiness();
-  const { postgres, temporal, worker } = body;
+  const { postgres, temporal, worker, api } = body;
   const required = deep ? [postgres, temporal, worker] : [postgres];
-  return { status: required.includes('away') ? 503 : 200, body };
+  return { status: api === 'drains' || required.includes('away') ? 503 : 200, body };
 }

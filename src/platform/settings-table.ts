@@ -60,6 +60,8 @@ export const EVERY_PROCESS = {
 export const API = {
   HOST: { ...text, default: '127.0.0.1', description: 'address on which the API listens' },
   PORT: { ...port, default: 8080, description: 'port on which the API listens' },
+  SHUTDOWN_DELAY_SECONDS: { type: 'number', default: 0, minimum: 0, maximum: 600,
+    description: 'how long the API goes on taking requests after SIGTERM, while `/readyz` answers 503, so that a proxy that asks `/readyz` sends new requests elsewhere first; [operations/machines.md](operations/machines.md)' },
   PUBLIC_URL: { ...address, shown: '`http://HOST:PORT`', description: 'base address that clients see' },
   SCHEDULE_MIN_PERIOD_SECONDS: { type: 'integer', default: 60, minimum: 60, maximum: 86_400,
     description: 'the shortest pause between two times of a `cron` that the API accepts; schedules that exist keep theirs' },

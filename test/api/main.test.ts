@@ -83,6 +83,22 @@ describe('the end of an API process', () => {
     socket.destroy();
   });
 
+  it('the end of an API process takes requests for SHUTDOWN_DELAY_SECONDS more, on connections that close, while it is not ready', async () => {
+    const api = await startApi({ ...service.config, shutdownDelaySeconds: 4 }, createLogger('silent', 'test'));
+    const ask = (path: string): Promise<Response> =>
+      fetch(api.url + path, { headers: { Authorization: `Bearer ${service.key}` } });
+    expect((await ask('/readyz')).status).to.equal(200);
+    const closed = api.close();
+    const ready = await ask('/readyz');
+    expect(ready.status).to.equal(503);
+    expect(await ready.json()).to.include({ api: 'drains', postgres: 'ok' });
+    const answer = await ask('/v1/sessions');
+    expect(answer.status).to.equal(200);
+    expect(answer.headers.get('connection')).to.equal('close');
+    await closed;
+    expect(await ask('/healthz').catch(() => null)).to.equal(null);
+  });
+
   it('the end of an API process releases its resources when the port is taken', async () => {
     const port = Number(new URL(service.url).port);
     const fault: unknown = await startApi({ ...service.config, port }, createLogger('silent', 'test')).catch(

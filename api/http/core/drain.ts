@@ -6,6 +6,8 @@ interface Drain {
   listener: RequestListener;
   /** Handler for the server's `connection` event. */
   onConnection: (socket: Socket) => void;
+  /** From now on each answer closes its connection, so that the client's next request opens a new one. */
+  begin(): void;
   /** Stops listening and waits at most `graceMs` for open requests, then closes the remaining connections. */
   close(server: Server, graceMs: number): Promise<void>;
 }
@@ -33,9 +35,12 @@ export function createDrain(inner: (req: IncomingMessage, res: ServerResponse) =
       silent.add(socket);
       socket.once('close', () => silent.delete(socket));
     },
-    async close(server, graceMs) {
+    begin() {
       closing = true;
       underWay.forEach(sayLast);
+    },
+    async close(server, graceMs) {
+      this.begin();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       // If a response was sent before the drain began, its connection becomes idle only now.
       const idleTimer = setInterval(() => server.closeIdleConnections(), 100);
