@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { onLogLine } from '../support/log.js';
 import { connectClient } from '../support/workflow-history.js';
 import { answerFirstTask, CLOSING, WAITING } from '../support/workflow-tasks.js';
 import { useTurnService } from '../support/use.js';
@@ -13,6 +14,8 @@ describe('a turn started by incompatible workflow code', () => {
     const sessionId = await service.session();
     const turnId = await service.send(sessionId, 'Hello');
     await answerFirstTask(temporal.client, service.config.taskQueue, WAITING);
+    const failures: Record<string, unknown>[] = [];
+    const stopReading = onLogLine((line) => void (line.message === 'Failing workflow task' && failures.push(line)));
     const worker = await service.startWorker();
     const handle = temporal.client.workflow.getHandle(turnId);
     await eventually('a workflow task fails', async () => {
@@ -22,6 +25,9 @@ describe('a turn started by incompatible workflow code', () => {
     expect((await handle.describe()).status.name).to.equal('RUNNING');
     expect((await service.history(sessionId)).map(({ type }) => type)).to.deep.equal(['user.message']);
     await worker.close();
+    stopReading();
+    expect(failures[0], 'an operator finds the turn and the reason in the log').to.deep.include({ turn_id: turnId });
+    expect((failures[0]!.err as Error).message).to.contain('Nondeterminism error');
 
     // A worker that can go on; it ends the workflow, so that the reconciler starts the turn again.
     await answerFirstTask(temporal.client, service.config.taskQueue, CLOSING.completed);
