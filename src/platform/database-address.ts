@@ -13,9 +13,25 @@ export function databaseAddress(url: string, auth: DatabaseAuth): string {
   return address.href;
 }
 
-/** Why the address cannot be used with this way to log in. `name`: the setting that has it. */
+/** Parameters of libpq that choose among several hosts. */
+const HOST_CHOICE = ['target_session_attrs', 'load_balance_hosts'];
+
+/** Why the address cannot be used, or not with this way to log in; none for an empty one. `name`: the setting that has it. */
 export function addressProblems(name: string, url: string, auth: DatabaseAuth): string[] {
-  if (auth === 'password' || !URL.canParse(url)) return [];
+  if (!/^postgres(ql)?:/.test(url)) return [];
+  const [, authority = '', query = ''] = /^[^:]+:\/\/([^/?#]*)[^?]*(?:\?(.*))?$/.exec(url) ?? [];
+  const choice = HOST_CHOICE.find((parameter) => new URLSearchParams(query).has(parameter));
+  if (choice !== undefined || authority.slice(authority.lastIndexOf('@') + 1).includes(',')) {
+    const what = choice === undefined ? 'names several hosts' : `has ${choice}`;
+    return [
+      `${name} ${what}, and this service connects to one host: give it an address that always leads to the primary ` +
+        '(docs/operations/machines.md, "An address of the primary")',
+    ];
+  }
+  if (!URL.canParse(url)) {
+    return [`${name} is not a valid address: write other characters than letters and digits of user and password as %XX`];
+  }
+  if (auth === 'password') return [];
   const { password, searchParams } = new URL(url);
   const problems: string[] = [];
   if (password !== '') {

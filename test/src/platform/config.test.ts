@@ -78,4 +78,24 @@ describe('the configuration', () => {
     expect(one({ CORS_ORIGINS: 'https://a.example/,*' })).to.contain('CORS_ORIGINS');
     expect(errorsOf({ ...GOOD, PORT: '0', METRICS_PORT: '0' })).to.deep.equal([]);
   });
+
+  it('the configuration refuses a database address of several hosts by name, and says what to do', () => {
+    const problems = (address: string): string[] =>
+      ['DATABASE_URL', 'DATABASE_LISTEN_URL'].flatMap((name) => errorsOf({ ...GOOD, [name]: address }));
+    const refused = [
+      ['postgres://u:p@a:5432,b:5432/x?target_session_attrs=read-write', 'has target_session_attrs'],
+      ['postgres://u:p@a/x?target_session_attrs=primary', 'has target_session_attrs'],
+      ['postgres://u:p@a,b/x', 'names several hosts'],
+      ['postgres://u:p@a/x?load_balance_hosts=random', 'has load_balance_hosts'],
+    ];
+    for (const [address, what] of refused) {
+      const sentence = (name: string): string =>
+        `${name} ${what}, and this service connects to one host: give it an address that always leads to the primary ` +
+        '(docs/operations/machines.md, "An address of the primary")';
+      expect(problems(address!)).to.deep.equal([sentence('DATABASE_URL'), sentence('DATABASE_LISTEN_URL')]);
+    }
+    expect(problems('postgres://u:p@a:port/x')[0]).to.contain('DATABASE_URL is not a valid address');
+    for (const address of ['postgres://u:p,q@a/x?sslmode=require', 'postgresql://%2Fvar%2Frun/x', 'postgres:///x?host=/run'])
+      expect(problems(address), address).to.deep.equal([]);
+  });
 });
