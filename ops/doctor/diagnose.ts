@@ -9,6 +9,7 @@ import { sandboxCheck } from './sandbox.js';
 import { storageCheck } from './storage.js';
 import { temporalChecks } from './temporal.js';
 import { workerCheck } from './worker.js';
+import { workflowTasksCheck } from './workflow-tasks.js';
 
 /** @param onFinding is given each finding when it is known, and the width of the longest name of a part */
 export async function diagnose(
@@ -29,6 +30,7 @@ export async function diagnose(
   const checks = [
     ...postgresChecks(config),
     ...temporalChecks(),
+    workflowTasksCheck(config),
     workerCheck(config),
     storageCheck(config),
     sandboxCheck(config),

@@ -29,7 +29,9 @@ export function addressProblems(name: string, url: string, auth: DatabaseAuth): 
     ];
   }
   if (!URL.canParse(url)) {
-    return [`${name} is not a valid address: write other characters than letters and digits of user and password as %XX`];
+    return [
+      `${name} is not a valid address: write other characters than letters and digits of user and password as %XX`,
+    ];
   }
   if (auth === 'password') return [];
   const { password, searchParams } = new URL(url);

@@ -1,3 +1,4 @@
+import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { temporalSettings } from './connection.js';
 import { withClient } from './with-client.js';
@@ -26,18 +27,25 @@ export type DescribedWorkflow =
       history_events: number;
       /** Attempt of the workflow task that is due; null if none is. */
       task_attempt: number | null;
+      /** Why the workflow task failed, where one did; null if none did. */
+      task_failure: string | null;
       activities: PendingActivity[];
     }
   | { error: string };
 
+/** Signals and answers may come after the task that failed. */
+const LAST_EVENTS = 50;
 const ACTIVITY_STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
 
 export async function describeWorkflow(id: string): Promise<DescribedWorkflow> {
   const { namespace } = temporalSettings();
   try {
-    const { status, runId, taskQueue, startTime, closeTime, historyLength, raw } = await withClient((client) =>
-      client.workflow.getHandle(id).describe(),
-    );
+    const { described, task_failure } = await withClient(async (client) => {
+      const described = await client.workflow.getHandle(id).describe();
+      const hasFailed = (described.raw.pendingWorkflowTask?.attempt ?? 0) > 1;
+      return { described, task_failure: hasFailed ? await taskFailure(client, id) : null };
+    });
+    const { status, runId, taskQueue, startTime, closeTime, historyLength, raw } = described;
     return {
       id,
       run_id: runId,
@@ -48,6 +56,7 @@ export async function describeWorkflow(id: string): Promise<DescribedWorkflow> {
       closed_at: closeTime?.toISOString() ?? null,
       history_events: historyLength,
       task_attempt: raw.pendingWorkflowTask?.attempt ?? null,
+      task_failure,
       activities: (raw.pendingActivities ?? []).map((activity) => ({
         id: activity.activityId ?? '',
         type: activity.activityType?.name ?? '',
@@ -67,4 +76,16 @@ export async function describeWorkflow(id: string): Promise<DescribedWorkflow> {
       error: `Temporal does not answer (${(error as Error).message}). Check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.`,
     };
   }
+}
+
+/** The failure of the newest workflow task that failed. Temporal writes the first one of a row into the history, at its end. */
+export async function taskFailure(client: Client, workflowId: string): Promise<string | null> {
+  const { namespace } = temporalSettings();
+  const { history } = await client.workflowService.getWorkflowExecutionHistoryReverse({
+    namespace,
+    execution: { workflowId },
+    maximumPageSize: LAST_EVENTS,
+  });
+  const failed = history?.events?.find((event) => event.workflowTaskFailedEventAttributes);
+  return failed?.workflowTaskFailedEventAttributes?.failure?.message ?? null;
 }

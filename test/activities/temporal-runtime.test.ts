@@ -43,6 +43,10 @@ describe('a log line of the Temporal SDK', () => {
   it('a log line of the Temporal SDK finds the workflows of the newest ten thousand runs', () => {
     const runs = new WorkflowsOfRuns();
     for (let n = 0; n <= 10_000; n += 1) runs.note({ workflowId: `turn_${n}`, runId: `run-${n}` });
-    expect([runs.of('run-0'), runs.of('run-1'), runs.of('run-10000')]).to.deep.equal([undefined, 'turn_1', 'turn_10000']);
+    expect([runs.of('run-0'), runs.of('run-1'), runs.of('run-10000')]).to.deep.equal([
+      undefined,
+      'turn_1',
+      'turn_10000',
+    ]);
   });
 });

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { runTurn } from '../../ops/turn.js';
+import { runWritten } from '../ops/written.js';
 import { eventually } from '../support/eventually.js';
 import { onLogLine } from '../support/log.js';
 import { connectClient } from '../support/workflow-history.js';
@@ -24,6 +26,16 @@ describe('a turn started by incompatible workflow code', () => {
     });
     expect((await handle.describe()).status.name).to.equal('RUNNING');
     expect((await service.history(sessionId)).map(({ type }) => type)).to.deep.equal(['user.message']);
+    const command = (...args: string[]) => runWritten(() => runTurn(args, service.config.databaseUrl));
+    const stuck = await command('stuck');
+    expect(stuck.code).to.equal(1);
+    expect(stuck.out).to.match(new RegExp(`^${turnId}  attempt \\d+  .*Nondeterminism error`));
+    const replayed = await command('replay');
+    expect(replayed.code).to.equal(1);
+    expect(replayed.out).to.match(new RegExp(`^${turnId}  .*Nondeterminism error`));
+    expect((await command('why', turnId)).out).to.match(
+      /^Its workflow task fails, attempt \d+: .*Nondeterminism error/,
+    );
     await worker.close();
     stopReading();
     expect(failures[0], 'an operator finds the turn and the reason in the log').to.deep.include({ turn_id: turnId });
@@ -33,6 +45,11 @@ describe('a turn started by incompatible workflow code', () => {
     await answerFirstTask(temporal.client, service.config.taskQueue, CLOSING.completed);
     await service.startWorker();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed', turn_id: turnId });
+    expect(await command('stuck')).to.deep.include({
+      code: 0,
+      out: '0 turns whose workflow task fails, of 0 of 0 open ones\n',
+    });
+    expect((await command('replay')).code).to.equal(0);
     await temporal.close();
   });
 });

@@ -67,6 +67,7 @@ describe('doctor', () => {
         'encryption',
         'temporal',
         'search attributes',
+        'workflow tasks',
         'worker',
         'storage',
         'sandbox',
@@ -130,6 +131,7 @@ describe('doctor', () => {
       'listen',
       'turns',
       'encryption',
+      'workflow tasks',
       'worker',
     ]);
     expect(failed[0]).to.have.property('remedy').that.contains('DATABASE_URL');
@@ -150,10 +152,10 @@ describe('doctor', () => {
     const failed = (await diagnose({ ...env, DATABASE_URL: url.href })).filter(({ ok }) => !ok);
     await service.db.query('DROP DATABASE doctor_empty WITH (FORCE)');
     expect(failed.find(({ part }) => part === 'schema')!.remedy).to.contain('npm run migrate');
-    for (const name of ['turns', 'encryption', 'worker']) {
+    for (const name of ['turns', 'encryption', 'workflow tasks', 'worker']) {
       expect(failed.find(({ part }) => part === name)!.remedy, name).to.equal('See `schema`.');
     }
-    expect(failed.map(({ part }) => part)).to.deep.equal(['schema', 'turns', 'encryption', 'worker']);
+    expect(failed.map(({ part }) => part)).to.deep.equal(['schema', 'turns', 'encryption', 'workflow tasks', 'worker']);
   });
 
   it('doctor reports missing migrations', async () => {

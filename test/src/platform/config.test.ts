@@ -95,7 +95,11 @@ describe('the configuration', () => {
       expect(problems(address!)).to.deep.equal([sentence('DATABASE_URL'), sentence('DATABASE_LISTEN_URL')]);
     }
     expect(problems('postgres://u:p@a:port/x')[0]).to.contain('DATABASE_URL is not a valid address');
-    for (const address of ['postgres://u:p,q@a/x?sslmode=require', 'postgresql://%2Fvar%2Frun/x', 'postgres:///x?host=/run'])
+    for (const address of [
+      'postgres://u:p,q@a/x?sslmode=require',
+      'postgresql://%2Fvar%2Frun/x',
+      'postgres:///x?host=/run',
+    ])
       expect(problems(address), address).to.deep.equal([]);
   });
 });
