@@ -48,6 +48,21 @@ describe('the end of an API process', () => {
     idle.destroy();
   });
 
+  it('the end of an API process answers the request of a connection that was opened just before, and ends those that stay silent', async () => {
+    const api = await service.anotherApi();
+    const [late, silent] = [await open(api), await open(api)];
+    const ended = once(silent, 'close');
+    const closed = api.close();
+    let answer = '';
+    late.on('data', (chunk) => (answer += chunk.toString()));
+    late.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(late, 'close');
+    expect(answer)
+      .to.match(/^HTTP\/1.1 200 /)
+      .and.contain('Connection: close');
+    await Promise.all([ended, closed]);
+  });
+
   it('the end of an API process ends a stream that opens while the process drains', async () => {
     const api = await startApi({ ...service.config, shutdownGraceSeconds: 20 }, createLogger('silent', 'test'));
     const { body: session } = await service.api('POST', '/v1/sessions', { model_id: 'test-model' });

@@ -9,9 +9,10 @@ import type { ModelEntry } from '../../src/models/entry.js';
 import { createKey } from '../../src/projects/api-keys.js';
 import { SCOPES } from '../../src/projects/permissions.js';
 import { faultCalls, type FaultCalls } from './fault-calls.js';
+import { runCommandOf } from './earlier-build.js';
 import type { Turn } from './fault-client.js';
 import { startMcpServer, type TestMcpServer } from './mcp-server.js';
-import { createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
+import { createEmptyDatabase, createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
 import { startRole, type Role, type RoleProcess } from './role-process.js';
 import { removeWritable } from './sandbox.js';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
@@ -39,6 +40,8 @@ export interface FaultSystemOptions {
   price?: object;
   /** Further entries of MODELS_FILE: fields in which they differ from the scripted model's. */
   moreModels?: (Partial<ModelEntry> & Pick<ModelEntry, 'id'>)[];
+  /** The checkout of an earlier build: its migrations make the database, and its processes run until `build` of one changes. */
+  earlier?: string;
   /** `host:port` pairs beside the MCP server's for MCP_ALLOWED_HOSTS. */
   allowedHosts?: string[];
 }
@@ -68,7 +71,10 @@ export interface FaultSystem extends FaultCalls {
 export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
   const { ownTemporal } = options;
   const postgres = options.ownPostgres ? await startPostgres() : null;
-  const database = postgres === null ? await createTestDatabase() : { url: postgres.url, drop: async () => undefined };
+  const { earlier } = options;
+  const ownDatabase = earlier === undefined ? createTestDatabase : createEmptyDatabase;
+  const database = postgres === null ? await ownDatabase() : { url: postgres.url, drop: async () => undefined };
+  if (earlier !== undefined) await runCommandOf(earlier, database.url, 'migrate');
   const temporal = ownTemporal ? await startTemporalServer(ownTemporal === true ? {} : ownTemporal) : null;
   const address = temporal?.address ?? (await temporalAddress());
   const proxies = options.proxies
@@ -108,7 +114,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const apis: RoleProcess[] = [];
   const workers: RoleProcess[] = [];
   const addRole = async (role: Role, more: Record<string, string> = {}): Promise<RoleProcess> => {
-    const started = await startRole(role, { ...env, ...more });
+    const started = await startRole(role, { ...env, ...more }, earlier);
     if (role !== 'worker') apis.push(started);
     if (role !== 'api') workers.push(started);
     return started;
@@ -120,7 +126,12 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     ...Array.from({ length: options.services ?? 0 }, () => addRole('service')),
   ]);
 
-  const { key } = await createKey(db, { project: 'demo', scopes: SCOPES });
+  const key =
+    earlier === undefined
+      ? (await createKey(db, { project: 'demo', scopes: SCOPES })).key
+      : /^\S{30,}$/m.exec(
+          await runCommandOf(earlier, database.url, 'keys', 'create', '--project', 'demo', '--scopes', 'all'),
+        )![0];
   const closed = new AbortController();
   const system: FaultSystem = {
     ...faultCalls({ apis, workers, db, key, model: entry.id, closed: closed.signal }),

@@ -45,9 +45,9 @@ export interface RoleProcess {
   log(): string;
 }
 
-/** Starts a role as a process of its own and waits until it answers `/healthz`. */
-export async function startRole(role: Role, env: Record<string, string>): Promise<RoleProcess> {
-  if (!existsSync(join(THIS_BUILD, MAIN.api))) throw new Error('dist is missing: run `npm run build` first');
+/** Starts a role as a process of its own and waits until it answers `/healthz`. @param build the checkout whose build it runs */
+export async function startRole(role: Role, env: Record<string, string>, build = THIS_BUILD): Promise<RoleProcess> {
+  if (!existsSync(join(build, MAIN.api))) throw new Error('dist is missing: run `npm run build` first');
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let child: ChildProcess;
@@ -84,7 +84,7 @@ export async function startRole(role: Role, env: Record<string, string>): Promis
     role,
     url,
     env,
-    build: THIS_BUILD,
+    build,
     get pid() {
       return child.pid!;
     },

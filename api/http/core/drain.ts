@@ -12,6 +12,9 @@ interface Drain {
   close(server: Server, graceMs: number): Promise<void>;
 }
 
+/** A connection that a proxy opened just before the end brings its request within this time. */
+const SILENT_MS = 500;
+
 export function createDrain(inner: (req: IncomingMessage, res: ServerResponse) => Promise<void>): Drain {
   const underWay = new Set<ServerResponse>();
   /** Connections without a request so far. Node does not treat them as idle and would wait for them. */
@@ -45,10 +48,11 @@ export function createDrain(inner: (req: IncomingMessage, res: ServerResponse) =
       // If a response was sent before the drain began, its connection becomes idle only now.
       const idleTimer = setInterval(() => server.closeIdleConnections(), 100);
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      const silentTimer = setTimeout(() => silent.forEach((socket) => socket.destroy()), Math.min(graceMs, SILENT_MS));
       server.closeIdleConnections();
-      silent.forEach((socket) => socket.destroy());
       await closed;
       clearInterval(idleTimer);
+      clearTimeout(silentTimer);
       clearTimeout(cut);
     },
   };
