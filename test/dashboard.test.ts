@@ -5,6 +5,8 @@ import { registry } from '../src/platform/metrics.js';
 
 interface Panel {
   id: number;
+  type: string;
+  panels?: Panel[];
   title: string;
   gridPos: { x: number; y: number };
   targets: { expr: string; legendFormat: string }[];
@@ -18,7 +20,9 @@ interface Metric {
 
 describe('the Grafana dashboard', () => {
   const metrics = new Map((registry.getMetricsAsArray() as unknown as Metric[]).map((metric) => [metric.name, metric]));
-  const { panels } = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: Panel[] };
+  const shown = (JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: Panel[] }).panels;
+  const all = shown.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
+  const panels = all.filter(({ type }) => type === 'timeseries');
 
   it('the Grafana dashboard is made from the table of metrics; if this fails: npm run dashboard', () => {
     expect(readFileSync(DASHBOARD, 'utf8')).to.equal(dashboardText());
@@ -48,9 +52,24 @@ describe('the Grafana dashboard', () => {
   it('the Grafana dashboard has one panel for each metric, without overlaps', () => {
     const own = [...metrics.keys()].filter((name) => !/^(process|nodejs)_/.test(name));
     expect(panels.map(({ title }) => title)).to.include.members(own);
-    for (const field of [panels.map(({ id }) => id), panels.map(({ title }) => title)]) {
-      expect(new Set<unknown>(field).size).to.equal(panels.length);
+    for (const field of [all.map(({ id }) => id), all.map(({ title }) => title)]) {
+      expect(new Set<unknown>(field).size).to.equal(all.length);
     }
-    expect(new Set(panels.map(({ gridPos: { x, y } }) => `${x},${y}`)).size).to.equal(panels.length);
+    expect(new Set(all.map(({ gridPos: { x, y } }) => `${x},${y}`)).size).to.equal(all.length);
+  });
+
+  it('the Grafana dashboard is read from the top: the alerts, whether it is well, who suffers, which part, and the rest folded', () => {
+    expect(shown[0]).to.include({ type: 'alertlist' });
+    const rows = shown.filter(({ type }) => type === 'row');
+    expect(rows.map(({ title }) => title)).to.deep.equal([
+      'Is it well?',
+      'Who suffers?',
+      'Which part?',
+      'Everything else',
+    ]);
+    const places = shown.map(({ gridPos: { y } }) => y);
+    expect(places).to.deep.equal(places.toSorted((a, b) => a - b));
+    expect(rows.map(({ panels: folded }) => folded!.length > 0)).to.deep.equal([false, false, false, true]);
+    expect(shown[2]).to.include({ title: 'http_request_duration_seconds' });
   });
 });

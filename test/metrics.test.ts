@@ -142,6 +142,10 @@ describe('the metrics of turns', () => {
     expect(valueIn(text, 'postgres_transaction_id_age', {})).to.be.greaterThan(0);
     expect(valueIn(text, 'postgres_notification_queue_ratio', {})).to.be.within(0, 1);
     expect(valueIn(text, 'postgres_replication_lag_seconds', {})).to.equal(undefined);
+    expect(valueIn(text, 'postgres_standbys', {}), 'a standby that is gone is a zero').to.equal(0);
+    expect(valueIn(text, 'postgres_connections_ratio', {})).to.be.within(0.001, 1);
+    expect(valueIn(text, 'postgres_database_bytes', {})).to.be.greaterThan(1e6);
+    expect(valueIn(text, 'postgres_wal_archive_failing', {}), 'nothing is archived here').to.equal(undefined);
     expect(valueIn(text, 'workflow_calls_total', { outcome: 'ok' })).to.be.greaterThan(0);
   });
 

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import pLimit from 'p-limit';
 import { isDatabaseAway } from '../../src/db/transaction.js';
 import { ServiceError } from '../../src/platform/errors.js';
-import { maintenanceItems, maintenanceRuns } from '../../src/platform/metrics.js';
+import { maintenanceItems, maintenanceLastEnd, maintenanceRuns } from '../../src/platform/metrics.js';
 import type { MaintenanceActivities } from './activities.js';
 import { TASKS, type MaintenanceDeps } from './tasks.js';
 
@@ -24,11 +24,13 @@ async function maintain(
     const step = await TASKS[task](deps, from);
     for (const [item, count] of Object.entries(step.counts)) maintenanceItems.inc({ task, item }, count);
     maintenanceRuns.inc({ task, outcome: step.next === null ? 'done' : 'more' });
+    maintenanceLastEnd.set({ task, outcome: 'ok' }, Date.now() / 1000);
     const removed = Object.values(step.counts).reduce((sum, count) => sum + count, 0);
     deps.log.info({ task, removed, ms: Math.round(performance.now() - began) }, 'maintenance');
     return step;
   } catch (err) {
     maintenanceRuns.inc({ task, outcome: 'failed' });
+    maintenanceLastEnd.set({ task, outcome: 'failed' }, Date.now() / 1000);
     deps.log.warn({ err, task }, 'a step of maintenance failed');
     const away = isDatabaseAway(err) || (err instanceof ServiceError && err.type === 'storage_error');
     // A fixed text, because an error message may quote content, and histories must not contain content.

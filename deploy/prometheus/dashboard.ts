@@ -21,6 +21,37 @@ const OF_PROCESS = new Set([
 const OF_NODE: Record<string, string> = { 'nodejs_eventloop_lag_*': 'nodejs_eventloop_lag_p99_seconds' };
 /** The Temporal SDK's own metrics are not in the table. */
 const SLOTS = ['temporal_worker_task_slots_available', 'temporal_worker_task_slots_used'];
+/** What to look at, in this order. Each panel is in the first section that names its metric; the last section has the others. */
+const SECTIONS: readonly [title: string, metrics: readonly string[]][] = [
+  [
+    'Is it well?',
+    [
+      'http_request_duration_seconds',
+      'turns_ended_total',
+      'turns_open',
+      'turns_oldest_queued_seconds',
+      'requests_refused_total',
+    ],
+  ],
+  [
+    'Who suffers?',
+    [
+      ...['turn_queue_seconds', 'turn_first_token_seconds', 'turn_duration_seconds', 'turn_between_steps_seconds'],
+      ...['event_stream_lag_seconds', 'turn_cancel_delay_seconds', 'projects_full', 'turns_oldest_waiting_seconds'],
+      ...['schedules_overdue_seconds', 'webhook_attempts_overdue_seconds'],
+    ],
+  ],
+  [
+    'Which part?',
+    [
+      ...['db_pool_connections', 'postgres_connections_ratio', 'postgres_standbys', 'postgres_replication_lag_seconds'],
+      ...['task_queue_backlog_age_seconds', 'workflow_calls_total', 'turns_due', 'reconcile_actions_total'],
+      ...['activity_slots', 'nodejs_eventloop_lag_p99_seconds', 'model_call_duration_seconds', 'model_retries_total'],
+      ...['tool_call_duration_seconds', 'workspace_sandbox_down'],
+    ],
+  ],
+  ['Everything else', []],
+];
 const COLUMNS = 3;
 const WIDTH = 24 / COLUMNS;
 const HEIGHT = 8;
@@ -56,8 +87,34 @@ export function dashboard(): object {
     time: { from: 'now-6h', to: 'now' },
     refresh: '1m',
     templating: { list: [{ name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' }] },
-    panels: [...panels, ...slots].map(panelOf),
+    panels: inSections([...panels, ...slots]),
   };
+}
+
+/** The panels in their sections below each other. The alerts that fire are on top; the last section is folded. */
+function inSections(panels: Panel[]): object[] {
+  const left = new Map(panels.map((panel) => [panel.name, panel]));
+  let id = 1;
+  let y = 0;
+  const alerts = { id, type: 'alertlist', title: 'Alerts that fire', gridPos: { x: 0, y, w: 24, h: 6 } };
+  y += 6;
+  const placed: object[] = [{ ...alerts, options: { stateFilter: { firing: true, pending: true }, viewMode: 'list' } }];
+  for (const [title, names] of SECTIONS) {
+    const isLast = names.length === 0;
+    const own = isLast
+      ? [...left.values()]
+      : names.map((name) => {
+          const panel = left.get(name);
+          if (panel === undefined) throw new Error(`the section "${title}" names no metric of the table: ${name}`);
+          left.delete(name);
+          return panel;
+        });
+    const row = { id: (id += 1), type: 'row', title, gridPos: { x: 0, y, w: 24, h: 1 }, collapsed: isLast };
+    const below = own.map((panel, at) => panelOf(panel, (id += 1), at, y + 1));
+    placed.push({ ...row, panels: isLast ? below : [] }, ...(isLast ? [] : below));
+    y += 1 + Math.ceil(own.length / COLUMNS) * HEIGHT;
+  }
+  return placed;
 }
 
 function metricsOfTable(page: string): Metric[] {
@@ -96,15 +153,23 @@ function unitOf(name: string, type: string): string {
   return name.endsWith('_ratio') ? 'percentunit' : 'short';
 }
 
-function panelOf(panel: { name: string; description: string; unit: string; targets: Target[] }, at: number): object {
+interface Panel {
+  name: string;
+  description: string;
+  unit: string;
+  targets: Target[];
+}
+
+/** @param at its place in its section, which begins at the line `y` */
+function panelOf(panel: Panel, id: number, at: number, y: number): object {
   const datasource = { type: 'prometheus', uid: '${datasource}' };
   return {
-    id: at + 1,
+    id,
     type: 'timeseries',
     title: panel.name,
     description: panel.description,
     datasource,
-    gridPos: { x: (at % COLUMNS) * WIDTH, y: Math.floor(at / COLUMNS) * HEIGHT, w: WIDTH, h: HEIGHT },
+    gridPos: { x: (at % COLUMNS) * WIDTH, y: y + Math.floor(at / COLUMNS) * HEIGHT, w: WIDTH, h: HEIGHT },
     fieldConfig: { defaults: { unit: panel.unit, min: 0 }, overrides: [] },
     options: { tooltip: { mode: 'multi' } },
     targets: panel.targets.map((target, index) => ({ refId: String.fromCharCode(65 + index), datasource, ...target })),

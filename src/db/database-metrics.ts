@@ -137,6 +137,31 @@ databaseGauges([
     query: 'SELECT max(extract(epoch FROM replay_lag))::double precision AS value FROM pg_stat_replication',
   },
   {
+    name: 'postgres_standbys',
+    help: 'Standbys that this server streams to',
+    query: 'SELECT count(*)::integer AS value FROM pg_stat_replication',
+  },
+  {
+    name: 'postgres_connections_ratio',
+    help: 'Share of the connections of max_connections that are in use; at 1, Postgres refuses new ones',
+    // Every user may read these counts, and not those of pg_stat_activity.
+    query: `SELECT sum(numbackends)::double precision
+        / (current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer) AS value
+      FROM pg_stat_database`,
+  },
+  {
+    name: 'postgres_database_bytes',
+    help: 'Size of the database of the service',
+    query: 'SELECT pg_database_size(current_database())::double precision AS value',
+  },
+  {
+    name: 'postgres_wal_archive_failing',
+    help: '1 while the newest attempt to archive WAL has failed; no value where nothing was ever archived or failed to be',
+    query: `SELECT CASE WHEN coalesce(last_archived_time, last_failed_time) IS NULL THEN NULL
+        WHEN last_failed_time > coalesce(last_archived_time, '-infinity') THEN 1 ELSE 0 END AS value
+      FROM pg_stat_archiver`,
+  },
+  {
     name: 'postgres_notification_queue_ratio',
     help: 'Used share of the notification queue; at 1, transactions with NOTIFY fail',
     query: 'SELECT pg_notification_queue_usage() AS value',

@@ -45,6 +45,8 @@ export const reconcileActions = counter(
   'Repairs of turns that made no progress, by action',
   { labels: ['action'] },
 );
+// Prometheus sees no increase in a series that begins at one, so this one exists from the start.
+reconcileActions.inc({ action: 'worker_taken_over' }, 0);
 export const openStreams = gauge('event_streams_open', 'Event streams that this process serves');
 export const workflowCalls = counter(
   'workflow_calls_total',
@@ -187,6 +189,13 @@ export const maintenanceRuns = counter(
   'Steps of maintenance tasks, by task and outcome (done, more, failed)',
   { labels: ['task', 'outcome'] },
 );
+
+export const maintenanceLastEnd = new Gauge({
+  name: 'maintenance_last_end_seconds',
+  help: 'When this process last ended a step of a maintenance task, in seconds since 1970, by task and outcome (ok, failed)',
+  labelNames: ['task', 'outcome'],
+  registers: [registry],
+});
 
 const otherSources = new Set<() => Promise<string>>();
 
