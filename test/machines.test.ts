@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { SERVER_SETTINGS } from '../temporal-dev/temporal-server.js';
@@ -66,11 +66,14 @@ describe('the files for plain machines', () => {
     expect(units).to.have.length(2);
     for (const unit of units) {
       const text = read(unit);
-      const role = /agent-session-(\w+)\.service$/.exec(unit)![1]!;
+      const role = /agent-session-(\w+)@\.service$/.exec(unit)![1]!;
       expect(text).to.match(new RegExp(`^ExecStart=/bin/sh deploy/image/entrypoint.sh ${role}$`, 'm'));
       expect(read('deploy/image/entrypoint.sh')).to.contain(`${role}) exec node`);
       // SHUTDOWN_GRACE_SECONDS is 90 unless set, and 3 s pass before what is left is ended by force.
-      expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)![1])).to.be.greaterThan(93);
+      const delay = Number(/SHUTDOWN_DELAY_SECONDS=(\d+)/.exec(text)?.[1] ?? 0);
+      expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)![1])).to.be.greaterThan(93 + delay);
+      // Two processes of a role on one machine: the instance is the port.
+      expect(text).to.match(role === 'api' ? /^Environment=.*\bPORT=%i$/m : /^Environment=.*\bMETRICS_PORT=%i$/m);
       expect(text)
         .to.match(/^User=agent-session$/m)
         // A worker that has lost its lease exits.
@@ -90,7 +93,7 @@ describe('the files for plain machines', () => {
         .to.match(/^MemoryMax=\d+[G%]$/m)
         .and.match(/^TasksMax=\d+$/m);
     }
-    const worker = read('deploy/systemd/agent-session-worker.service');
+    const worker = read('deploy/systemd/agent-session-worker@.service');
     expect(worker)
       .to.match(/^Delegate=memory pids cpu$/m)
       .and.match(/^OOMPolicy=continue$/m);
@@ -114,15 +117,70 @@ describe('the files for plain machines', () => {
     expect(stdout).to.equal(`postgres://u:p$1&@127.0.0.1:1/none|${home}|dist/ops/keys.js create --project demo\n`);
   });
 
-  it('systemd understands the units', function () {
-    const { error, stderr } = spawnSync(
-      'systemd-analyze',
-      ['verify', ...units.map((unit) => fileURLToPath(new URL(unit, root)))],
-      {
-        encoding: 'utf8',
-      },
+  it('systemd understands the units, and they leave little open', function () {
+    const folder = mkdtempSync(join(tmpdir(), 'units-'));
+    const more = [
+      'deploy/plain/temporal/temporal.service',
+      'deploy/plain/agent-session-backup.service',
+      'deploy/plain/agent-session-backup.timer',
+    ];
+    const instances = [...units, ...more].map((unit) => {
+      const instance = join(folder, basename(unit).replace('@.', '@8080.'));
+      // Programs that are installed later.
+      writeFileSync(instance, read(unit).replace('/usr/local/bin/temporal-server', '/bin/true'));
+      return instance;
+    });
+    const analyze = (...args: string[]) => spawnSync('systemd-analyze', ['--no-pager', ...args], { encoding: 'utf8' });
+    const { error, stderr } = analyze('verify', ...instances);
+    const exposure = new Map(
+      instances
+        .filter((unit) => unit.endsWith('.service'))
+        .map((unit) => [
+          basename(unit),
+          Number(/exposure level for .*: ([\d.]+)/.exec(analyze('security', '--offline=yes', unit).stdout ?? '')?.[1]),
+        ]),
     );
+    rmSync(folder, { recursive: true });
     if (error !== undefined) skip(this, 'systemd-analyze is not here');
-    expect(stderr.split('\n').filter((line) => line.includes('agent-session'))).to.deep.equal([]);
+    expect(stderr.split('\n').filter((line) => /agent-session|temporal/.test(line))).to.deep.equal([]);
+    expect(exposure.get('agent-session-api@8080.service')).to.be.at.most(2);
+    // It needs namespaces for its sandbox.
+    expect(exposure.get('agent-session-worker@8080.service')).to.be.at.most(5.5);
+    expect(exposure.get('temporal.service')).to.be.at.most(3);
+  });
+
+  it('the files of deploy/plain are known to their programs', function () {
+    const parts = [
+      'nginx.conf',
+      'haproxy.cfg',
+      'is-primary.sh',
+      'backup.sh',
+      'temporal/config.yaml',
+      'temporal/dynamic.yaml',
+      'temporal/schema.sh',
+    ];
+    for (const script of parts.filter((name) => name.endsWith('.sh'))) {
+      const { status, stderr } = spawnSync('sh', ['-n', fileURLToPath(new URL(`deploy/plain/${script}`, root))], {
+        encoding: 'utf8',
+      });
+      expect(status, stderr).to.equal(0);
+    }
+    // Restarting two processes within ten seconds is an outage without it.
+    expect(read('deploy/plain/nginx.conf').match(/^ {2}server 127\.0\.0\.1:\d+ max_fails=0;$/gm)).to.have.length(2);
+    // What the page about Temporal advises, and nothing else.
+    const settings = Object.keys(parse(read('deploy/plain/temporal/dynamic.yaml')) as object);
+    const advised = read('docs/operations/temporal.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+      .flatMap((line) => line.split(' | ')[0]!.match(/[a-z]+\.\w+/g) ?? []);
+    expect(settings).to.have.members(advised);
+    const env = { ...process.env, PRIMARY_CHECK: '/bin/true', DB_1: '127.0.0.1:1', DB_2: '127.0.0.1:2' };
+    const { error, status, stderr } = spawnSync(
+      'haproxy',
+      ['-c', '-q', '-f', fileURLToPath(new URL('deploy/plain/haproxy.cfg', root))],
+      { encoding: 'utf8', env },
+    );
+    if (error !== undefined) skip(this, 'HAProxy is not here');
+    expect(status, stderr).to.equal(0);
   });
 });

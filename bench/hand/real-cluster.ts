@@ -2,7 +2,7 @@
  * `npm run check -- real-cluster --minutes 5`: a worker that holds 200 model calls is killed. Then two API and four worker
  * processes run turns all the time, and every 20 s a worker is killed and started again 5 s later. Then the checker judges.
  * Prints how long it took until the calls of a killed worker ran on another one; fails when anything was lost or came
- * twice. The Temporal server has Postgres persistence and 128 shards; `--temporal dev` takes the development server,
+ * twice. The Temporal server is that of deploy/plain/temporal, on Postgres; `--temporal dev` takes the development server,
  * which needs no Go.
  */
 import { parseArgs } from 'node:util';
@@ -12,7 +12,7 @@ import { startFaultSystem } from '../../test/support/fault-system.js';
 import { measureHeldTakeover } from '../../test/support/held-takeover.js';
 import { startPostgres } from '../../test/support/postgres.js';
 import { startTemporalServer } from '../../test/support/temporal.js';
-import { RECOMMENDED, startTemporalCluster } from '../../test/support/temporal-cluster.js';
+import { startTemporalCluster } from '../../test/support/temporal-cluster.js';
 
 const { values } = parseArgs({
   options: {
@@ -33,7 +33,7 @@ const postgres = await startPostgres();
 const temporal =
   values.temporal === 'dev'
     ? await startTemporalServer({})
-    : await startTemporalCluster(postgres.adminUrl, RECOMMENDED);
+    : await startTemporalCluster(postgres.adminUrl);
 process.env.TEST_DATABASE_URL = postgres.adminUrl;
 process.env.TEST_TEMPORAL_ADDRESS = temporal.address;
 const system = await startFaultSystem({ apis: 2, workers: 1 });

@@ -23,7 +23,7 @@ export default scenario({
     process.env.TEST_DATABASE_URL = postgres.adminUrl;
     const measured: Record<string, Figures> = {};
     for (const [name, dynamicConfig] of Object.entries(VARIANTS)) {
-      const cluster = await startTemporalCluster(postgres.adminUrl, dynamicConfig);
+      const cluster = await startTemporalCluster(postgres.adminUrl, { dynamicConfig, shards: 128 });
       process.env.TEST_TEMPORAL_ADDRESS = cluster.address;
       const system = await bench.system();
       measured[name] = await measure(system, turns);

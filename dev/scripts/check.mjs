@@ -50,6 +50,10 @@ const CHECKS = {
   ],
   restore: [python('pg-client'), 'restores a dump of pg_dump; needs pg_dump'],
   cluster: [tests('cluster'), 'two API and two worker processes, with alerts; needs Prometheus'],
+  plain: [
+    tests('plain'),
+    'all of deploy/plain together: restarts, a failover, a backup; needs root, nginx, HAProxy, psql, openssl and Go',
+  ],
   pooler: [tests('pooler'), 'runs behind PgBouncer; needs PgBouncer'],
   'real-cluster': [script('real-cluster'), 'kills a worker that holds 200 model calls; --temporal, --minutes N'],
   'full-load': [script('full-load'), 'how close the lease of a worker under full load comes to its end; --minutes N'],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Client } from '@temporalio/client';
+import type { Client, TLSConfig } from '@temporalio/client';
 import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import type { ModelEntry } from '../../src/models/entry.js';
@@ -40,6 +40,8 @@ export interface FaultSystemOptions {
   price?: object;
   /** Further entries of MODELS_FILE: fields in which they differ from the scripted model's. */
   moreModels?: (Partial<ModelEntry> & Pick<ModelEntry, 'id'>)[];
+  /** Servers that run already, in place of those of the run: a migrated database, and Temporal. */
+  servers?: { databaseUrl: string; temporalAddress: string; tls?: TLSConfig };
   /** The checkout of an earlier build: its migrations make the database, and its processes run until `build` of one changes. */
   earlier?: string;
   /** `host:port` pairs beside the MCP server's for MCP_ALLOWED_HOSTS. */
@@ -73,10 +75,12 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const postgres = options.ownPostgres ? await startPostgres() : null;
   const { earlier } = options;
   const ownDatabase = earlier === undefined ? createTestDatabase : createEmptyDatabase;
-  const database = postgres === null ? await ownDatabase() : { url: postgres.url, drop: async () => undefined };
+  const { servers } = options;
+  const given = postgres?.url ?? servers?.databaseUrl;
+  const database = given === undefined ? await ownDatabase() : { url: given, drop: async () => undefined };
   if (earlier !== undefined) await runCommandOf(earlier, database.url, 'migrate');
   const temporal = ownTemporal ? await startTemporalServer(ownTemporal === true ? {} : ownTemporal) : null;
-  const address = temporal?.address ?? (await temporalAddress());
+  const address = temporal?.address ?? servers?.temporalAddress ?? (await temporalAddress());
   const proxies = options.proxies
     ? {
         postgres: await startTcpProxy(hostOf(database.url)),
@@ -86,7 +90,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const [model, mcp] = await Promise.all([startScriptedModel(), startMcpServer()]);
   const proxied = proxies === null ? database.url : through(database.url, proxies.postgres);
   const db = await openDataSource(options.queriesThroughProxy ? proxied : database.url, 4, 'test');
-  const temporalClient = await connectClient(address);
+  const temporalClient = await connectClient(address, servers?.tls);
   const dataDir = mkdtempSync(join(tmpdir(), 'faults-'));
   // The users of sandboxes must reach it: then the sandboxes are below it too, and go with it.
   chmodSync(dataDir, 0o711);

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
+import { fileURLToPath } from 'node:url';
+import { Connection, type TLSConfig } from '@temporalio/client';
 import { freePort } from '../../src/platform/free-port.js';
 import { run, step } from '#dev/progress.mjs';
 import { cacheDir } from '#temporal-dev/temporal-cli.mjs';
@@ -10,10 +11,14 @@ import { makeStateDir } from './state-dir.js';
 
 const VERSION = '1.29.1';
 const NAMESPACE = 'default';
-const SHARDS = 128;
+/** As many as the recipe has. */
+const SHARDS = 512;
 const KEYWORD = 2;
 
-/** What docs/operations/temporal.md recommends for a server of your own. */
+/** deploy/plain/temporal, the recipe of docs/operations/temporal.md. */
+const RECIPE = fileURLToPath(new URL('../../deploy/plain/temporal/', import.meta.url));
+
+/** What docs/operations/temporal.md recommends for a server of your own, without what only many projects need. */
 export const RECOMMENDED = {
   'history.transferProcessorMaxPollRPS': 2000,
   'history.timerProcessorMaxPollRPS': 2000,
@@ -21,11 +26,23 @@ export const RECOMMENDED = {
   'system.enableActivityEagerExecution': true,
 };
 
-/** A Temporal server as one runs it in production: persistence in Postgres, history in 128 shards, four services. */
+/** A Temporal server as one runs it in production: the recipe of deploy/plain/temporal, four services on Postgres. */
 export interface TemporalCluster {
   address: string;
   pid: number;
+  /** Names of its two databases. */
+  databases: { default: string; visibility: string };
   stop(): Promise<void>;
+}
+
+export interface TemporalClusterOptions {
+  /** Instead of the recipe's own. */
+  dynamicConfig?: Record<string, number | boolean>;
+  shards?: number;
+  /** Where the server finds Postgres, if not where its databases are made: a proxy that leads to the primary. */
+  through?: { host: string; port: number };
+  /** A folder with ca.pem, server.pem, server.key for the server and client.pem, client.key for who asks. */
+  tlsDir?: string;
 }
 
 /**
@@ -34,85 +51,54 @@ export interface TemporalCluster {
  */
 export async function startTemporalCluster(
   adminUrl: string,
-  dynamicConfig: Record<string, number | boolean> = {},
+  { dynamicConfig, shards = SHARDS, through, tlsDir }: TemporalClusterOptions = {},
 ): Promise<TemporalCluster> {
   const folder = await binaries();
   const dir = makeStateDir();
   const { hostname, port, username, password } = new URL(adminUrl);
   const databases = { default: `temporal_${Date.now()}`, visibility: `temporal_visibility_${Date.now()}` };
-  for (const [store, name] of Object.entries(databases)) {
-    const schema = store === 'default' ? 'temporal' : 'visibility';
-    const connection = ['--plugin', 'postgres12', '--ep', hostname, '-p', port, '-u', username, '--pw', password];
-    const tool = (...args: string[]) => run(join(folder, 'sql'), [...connection, '--db', name, ...args]);
-    await tool('create');
-    await tool('setup-schema', '-v', '0.0');
-    await tool('update-schema', '--schema-name', `postgresql/v12/${schema}`);
+  const names = { TEMPORAL_DB: databases.default, TEMPORAL_VISIBILITY_DB: databases.visibility };
+  const ofPostgres = { SQL_HOST: hostname, SQL_PORT: port, SQL_USER: username, SQL_PASSWORD: password };
+  const env = { ...process.env, ...names, ...ofPostgres, TEMPORAL_SQL_TOOL: join(folder, 'sql') };
+  await run('sh', [join(RECIPE, 'schema.sh')], { env });
+  // As before each upgrade of the server: a second run finds nothing to do.
+  await run('sh', [join(RECIPE, 'schema.sh')], { env });
+  for (const file of ['config.yaml', 'dynamic.yaml']) copyFileSync(join(RECIPE, file), join(dir, file));
+  if (dynamicConfig !== undefined) {
+    const values = Object.entries(dynamicConfig).map(([key, value]) => [key, [{ value }]]);
+    // JSON is YAML.
+    writeFileSync(join(dir, 'dynamic.yaml'), JSON.stringify(Object.fromEntries(values)));
   }
-  const store = (databaseName: string): object => ({
-    sql: {
-      pluginName: 'postgres12',
-      databaseName,
-      connectAddr: `${hostname}:${port}`,
-      connectProtocol: 'tcp',
-      user: username,
-      password,
-      maxConns: 20,
-      maxIdleConns: 20,
-      maxConnLifetime: '1h',
-    },
-  });
-  const service = async (): Promise<object> => ({
-    // The server keeps ports in a smallint: they must be below 32,768.
-    rpc: { grpcPort: await freePort(), membershipPort: await freePort(), bindOnLocalHost: true },
-  });
-  const frontend = await freePort();
-  const address = `127.0.0.1:${frontend}`;
-  const config = {
-    log: { stdout: true, level: 'error' },
-    persistence: {
-      defaultStore: 'default',
-      visibilityStore: 'visibility',
-      numHistoryShards: SHARDS,
-      datastores: { default: store(databases.default), visibility: store(databases.visibility) },
-    },
-    global: { membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' } },
-    services: {
-      frontend: { rpc: { grpcPort: frontend, membershipPort: await freePort(), bindOnLocalHost: true } },
-      matching: await service(),
-      history: await service(),
-      worker: await service(),
-    },
-    clusterMetadata: {
-      enableGlobalNamespace: false,
-      failoverVersionIncrement: 10,
-      masterClusterName: 'active',
-      currentClusterName: 'active',
-      clusterInformation: {
-        active: { enabled: true, initialFailoverVersion: 1, rpcName: 'frontend', rpcAddress: address },
-      },
-    },
-    dcRedirectionPolicy: { policy: 'noop' },
-    dynamicConfigClient: { filepath: join(dir, 'dynamic.yaml'), pollInterval: '10s' },
-  };
-  // JSON is YAML.
-  mkdirSync(join(dir, 'config'));
-  writeFileSync(join(dir, 'config', 'cluster.yaml'), JSON.stringify(config));
-  const values = Object.entries(dynamicConfig).map(([key, value]) => [key, [{ value }]]);
-  writeFileSync(join(dir, 'dynamic.yaml'), JSON.stringify(Object.fromEntries(values)));
+  const ports: Record<string, string> = { TEMPORAL_METRICS_PORT: String(await freePort()) };
+  for (const service of ['FRONTEND', 'HISTORY', 'MATCHING', 'WORKER']) {
+    ports[`TEMPORAL_${service}_PORT`] = String(await freePort());
+    ports[`TEMPORAL_${service}_MEMBERSHIP_PORT`] = String(await freePort());
+  }
+  const address = `127.0.0.1:${ports.TEMPORAL_FRONTEND_PORT}`;
+  const { host, port: databasePort } = through ?? { host: hostname, port };
   const server = await EmbeddedServer.start(
     'The Temporal cluster',
     {
       command: join(folder, 'server'),
-      args: ['--root', dir, '--env', 'cluster', '--allow-no-auth', 'start'],
+      args: ['--root', dir, '--config', '.', '--env', 'config', '--allow-no-auth', 'start'],
       dataDir: dir,
       name: 'temporal',
       stopSignal: 'SIGTERM',
+      env: {
+        ...{ ...process.env, ...names, ...ports, TEMPORAL_SHARDS: String(shards) },
+        TEMPORAL_DB_ADDRESS: `${host}:${databasePort}`,
+        TEMPORAL_DB_USER: username,
+        TEMPORAL_DB_PASSWORD: password,
+        TEMPORAL_DYNAMIC_CONFIG: join(dir, 'dynamic.yaml'),
+        ...(tlsDir !== undefined && { TEMPORAL_TLS_DIR: tlsDir }),
+      },
     },
-    () => isReady(address),
+    () => isReady(address, tlsDir),
   );
   return {
     address,
     pid: server.pid,
+    databases,
     async stop() {
       await server.kill();
       rmSync(dir, { recursive: true, force: true });
@@ -120,9 +106,22 @@ export async function startTemporalCluster(
   };
 }
 
+/** The certificate of a client, for a server with TLS. */
+export function clientTls(tlsDir: string): TLSConfig {
+  const read = (name: string): Buffer => readFileSync(join(tlsDir, name));
+  return {
+    serverNameOverride: 'temporal',
+    serverRootCACertificate: read('ca.pem'),
+    clientCertPair: { crt: read('client.pem'), key: read('client.key') },
+  };
+}
+
 /** Ready: the namespace exists and has the search attributes of turns. */
-async function isReady(address: string): Promise<boolean> {
-  const connection = await Connection.connect({ address, connectTimeout: 1_000 }).catch(() => null);
+async function isReady(address: string, tlsDir?: string): Promise<boolean> {
+  const tls = tlsDir === undefined ? undefined : clientTls(tlsDir);
+  const connection = await Connection.connect({ address, connectTimeout: 1_000, ...(tls && { tls }) }).catch(
+    () => null,
+  );
   if (connection === null) return false;
   const { workflowService, operatorService } = connection;
   try {

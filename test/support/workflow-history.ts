@@ -1,4 +1,4 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type TLSConfig } from '@temporalio/client';
 import { eventually } from './eventually.js';
 import proto from '@temporalio/proto';
 
@@ -11,8 +11,11 @@ export interface WorkflowHistory {
 }
 
 /** A client of its own on the Temporal server at `address`. */
-export async function connectClient(address: string): Promise<{ client: Client; close: () => Promise<void> }> {
-  const connection = await Connection.connect({ address });
+export async function connectClient(
+  address: string,
+  tls?: TLSConfig,
+): Promise<{ client: Client; close: () => Promise<void> }> {
+  const connection = await Connection.connect({ address, ...(tls && { tls }) });
   return { client: new Client({ connection }), close: () => connection.close() };
 }
 
