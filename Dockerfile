@@ -1,6 +1,5 @@
-# syntax=docker/dockerfile:1
-# Debian: Temporal's core has no musl build. deploy/image/build.sh names the base image by its digest.
-ARG NODE_IMAGE=node:24-bookworm-slim
+# Debian: Temporal's core has no musl build. Node's newest long-term release. deploy/image/build.sh names the base image by its digest.
+ARG NODE_IMAGE=node:26-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./

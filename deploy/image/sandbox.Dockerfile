@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # The image of a sandbox pod (deploy/kubernetes/sandbox.yaml): the daemon of the service's own image, and the programs that commands
 # of agents find: deploy/image/build-sandbox.sh builds it. Add what your skills need.
 ARG SERVICE_IMAGE
