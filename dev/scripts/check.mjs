@@ -54,6 +54,10 @@ const CHECKS = {
     tests('plain'),
     'all of deploy/plain together: restarts, a failover, a backup; needs root, nginx, HAProxy, psql, openssl and Go',
   ],
+  image: [
+    tests('image'),
+    'builds the image, looks at it, and runs turns in it; needs docker, and without a registry root and debootstrap',
+  ],
   pooler: [tests('pooler'), 'runs behind PgBouncer; needs PgBouncer'],
   'real-cluster': [script('real-cluster'), 'kills a worker that holds 200 model calls; --temporal, --minutes N'],
   'full-load': [script('full-load'), 'how close the lease of a worker under full load comes to its end; --minutes N'],

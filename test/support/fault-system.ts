@@ -61,6 +61,8 @@ export interface FaultSystem extends FaultCalls {
   /** Straight to the database and to Temporal, past the proxies. */
   db: Database;
   client: Client;
+  /** What processes get as their environment. */
+  env: Record<string, string>;
   addRole(role: Role, env?: Record<string, string>): Promise<RoleProcess>;
   /** The worker of that identity, which begins with its process id. */
   workerOf(identity: string): RoleProcess;
@@ -148,6 +150,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     mcp,
     db,
     client: temporalClient.client,
+    env,
     addRole,
     newKey: async (project) => (await createKey(db, { project })).key,
     workerOf: (identity) => workers.find(({ pid }) => identity.startsWith(`${pid}@`))!,
