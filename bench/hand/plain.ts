@@ -88,7 +88,7 @@ describe('the service on plain machines', function () {
     const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
     children.push(child);
     let log = '';
-    child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
     await eventually(`${command} listens`, async () => {
       if (child.exitCode !== null) throw new Error(`${command} ended: ${log}`);
       const socket = connect(port, '127.0.0.1');
