@@ -339,7 +339,7 @@ describe('a full disk', function () {
     };
     expect(await upload()).to.equal(201);
     const free = fill(folder);
-    expect(await upload(), 'the storage is full').to.equal(503);
+    expect(await upload(), 'the storage is full').to.equal(502);
     const turn = await system.send(await system.session(), 'Hello');
     expect(await system.ended(turn)).to.include({ type: 'turn.completed' });
     free();
