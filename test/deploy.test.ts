@@ -105,7 +105,8 @@ describe('deployment files', () => {
     );
     for (const name of [...inRules, ...inManifests]) {
       // The Temporal SDK's own: test/metrics.test.ts looks at those. And those of node_exporter, with its files.
-      if (!/^(temporal_|node_filesystem_|agent_session_backup_)/.test(name)) expect(names, name).to.include(name.replace(/_(bucket|count|sum)$/, ''));
+      if (!/^(temporal_|node_filesystem_|agent_session_backup_)/.test(name))
+        expect(names, name).to.include(name.replace(/_(bucket|count|sum)$/, ''));
     }
   });
 

@@ -31,9 +31,7 @@ const PACE = { words: 20, everyMs: 100 };
 
 const postgres = await startPostgres();
 const temporal =
-  values.temporal === 'dev'
-    ? await startTemporalServer({})
-    : await startTemporalCluster(postgres.adminUrl);
+  values.temporal === 'dev' ? await startTemporalServer({}) : await startTemporalCluster(postgres.adminUrl);
 process.env.TEST_DATABASE_URL = postgres.adminUrl;
 process.env.TEST_TEMPORAL_ADDRESS = temporal.address;
 const system = await startFaultSystem({ apis: 2, workers: 1 });

@@ -37,13 +37,20 @@ function add(path) {
 }
 
 walk('/app/node_modules');
-const debian = execFileSync('dpkg-query', ['-W', '-f', '${Package} ${Version} ${Architecture}\n'], { encoding: 'utf8' });
+const debian = execFileSync('dpkg-query', ['-W', '-f', '${Package} ${Version} ${Architecture}\n'], {
+  encoding: 'utf8',
+});
 for (const line of debian.trim().split('\n')) {
   const [name, version, arch] = line.split(' ');
   const purl = `pkg:deb/debian/${name}@${encodeURIComponent(String(version))}?arch=${arch}`;
   components.set(purl, { type: 'library', name, version, purl });
 }
-const node = { type: 'application', name: 'node', version: process.version, purl: `pkg:generic/node@${process.version}` };
+const node = {
+  type: 'application',
+  name: 'node',
+  version: process.version,
+  purl: `pkg:generic/node@${process.version}`,
+};
 const sorted = [...components].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, component]) => component);
 process.stdout.write(
   `${JSON.stringify({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, components: [node, ...sorted] }, null, 2)}\n`,
