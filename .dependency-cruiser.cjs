@@ -51,6 +51,18 @@ const ROOMS = {
     'waits',
   ],
   tasks: ['platform', 'db', 'mcp', 'events', 'turns', 'waits', 'steps'],
+  delegations: [
+    'platform',
+    'models',
+    'db',
+    'temporal',
+    'events',
+    'sessions',
+    'turns',
+    'messages',
+    'waits',
+    'steps',
+  ],
   workers: ['platform', 'db', 'temporal'],
   reconciler: ['platform', 'db', 'temporal', 'stream', 'sessions', 'turns', 'waits', 'workers'],
 };
@@ -104,16 +116,16 @@ module.exports = {
       from: {
         path: '^activities/(turn/|tools/(definition-bytes|outcomes|run-tool|tool-kind|tool-source|turn-tools)\\.ts$)',
       },
-      to: { path: '^activities/tools/(built-in|client|mcp|output)/' },
+      to: { path: '^activities/tools/(built-in|client|mcp|output|agents)/' },
     },
     {
       name: 'kinds-of-tools-are-strangers',
       comment:
         'a kind imports the interfaces and its own feature. A source may have a tool of the service among its own',
       severity: 'error',
-      from: { path: '^activities/tools/(built-in|client|mcp|output)/' },
+      from: { path: '^activities/tools/(built-in|client|mcp|output|agents)/' },
       to: {
-        path: '^activities/tools/(built-in|client|mcp|output)/',
+        path: '^activities/tools/(built-in|client|mcp|output|agents)/',
         pathNot: ['^activities/tools/$1/', '^activities/tools/built-in/turn-tool\\.ts$'],
       },
     },
@@ -198,7 +210,7 @@ module.exports = {
           '^src/platform/compile-once\\.ts$', // compiles for those that import it: a constant of a module, once
           '^src/models/catalogue\\.ts$',
           '^src/platform/settings-schema\\.ts$',
-          '^activities/tools/built-in/kind\\.ts$', // the schemas of built-in tools
+          '^activities/tools/(built-in|agents)/kind\\.ts$', // the schemas of the service’s own tools
           '^src/mcp/input-schema\\.ts$', // the meta-schema: it is compiled, and the schemas of servers are its input
           '^src/outputs/check-thread\\.ts$', // the meta-schemas, likewise
         ],

@@ -18,8 +18,8 @@ export interface ActivityDeps extends ToolDeps {
   deltas: DeltaStore;
   notifier: Notifier;
   answers: AnswerWatch;
-  /** Starts the workflow of the turn that follows, and shows there which calls wait for a person. */
-  workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking'>;
+  /** Starts and cancels the workflows of turns, and signals them what calls wait for. */
+  workflows: LaunchDeps['workflows'] & Pick<TurnWorkflows, 'signalAsking' | 'signalAnswers' | 'cancel'>;
   /** The slots of this process (`WORKER_MAX_ACTIVITIES`). */
   slots: FairQueue;
   /** What Temporal may hand to this worker. */

@@ -18,6 +18,8 @@ import { isReachable, readBacklogs } from './temporal/health.js';
 import { createTurnWorkflows, type TurnWorkflows } from './temporal/turn-workflows.js';
 import { startRounds, type Round } from './platform/rounds.js';
 import { raisedBudgets } from './waits/raised-budgets.js';
+import { childNews } from './delegations/relay.js';
+import { childWaits, orphanedChildren } from './delegations/rounds.js';
 import { authorizedWaits } from './waits/authorized-waits.js';
 import { closedWorkflows } from './reconciler/closed-workflows.js';
 import type { ReconcileDeps } from './reconciler/deps.js';
@@ -28,7 +30,7 @@ import { deltaPartitions } from './stream/delta-partitions.js';
 import { deadTokenStreams } from './stream/token-streams.js';
 import { crashedWorkers } from './workers/takeover.js';
 import { countWorkers } from './workers/workers.js';
-import { MAX_WAIT_SECONDS } from './sessions/tools.js';
+import { MAX_CHILDREN, MAX_WAIT_SECONDS } from './sessions/tools.js';
 
 /** Added to a turn's own limit: Temporal's timeout is only a backstop. */
 const EXECUTION_MARGIN_MS = 600_000;
@@ -39,6 +41,7 @@ type RoundDeps = ReconcileDeps & { leader: Lease };
 const ROUNDS: readonly Round<RoundDeps>[] = [
   ...[staleTurns, closedWorkflows, overdueCancels, crashedWorkers],
   ...[authorizedWaits, raisedBudgets, deltaPartitions, deadTokenStreams, rowBytes],
+  ...[childNews, childWaits, orphanedChildren],
 ];
 
 /** In each process: starts the workflows of turns, and reconciles turns if this process becomes the leader. */
@@ -85,11 +88,13 @@ export function openTurnEngine(
 
   const workflows = createTurnWorkflows(client, {
     taskQueue: config.taskQueue,
-    executionTimeoutMs: ({ mcpServers }) => {
+    executionTimeoutMs: ({ mcpServers, agents }) => {
       // The waits of a step for answers and until a time go on beside each other.
       const waitSeconds =
         Math.max(config.actionTimeoutSeconds, MAX_WAIT_SECONDS) + (mcpServers > 0 ? config.taskTimeoutSeconds : 0);
-      return (config.turnTimeoutSeconds + config.maxSteps * waitSeconds) * 1000 + EXECUTION_MARGIN_MS;
+      // A turn of another agent is waited for until its own end: in the worst case one after another.
+      const turns = agents > 0 ? 1 + MAX_CHILDREN : 1;
+      return turns * ((config.turnTimeoutSeconds + config.maxSteps * waitSeconds) * 1000 + EXECUTION_MARGIN_MS);
     },
     maxSteps: config.maxSteps,
     turnTimeoutMs: config.turnTimeoutSeconds * 1000,

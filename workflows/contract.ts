@@ -11,6 +11,8 @@ export interface TurnInput {
   details: string;
   /** How many MCP servers the session names. */
   mcpServers: number;
+  /** How many agents the turn may call; absent without any. */
+  agents?: number;
   maxSteps: number;
   remainingMs: number;
   /** The namespace has the search attributes: the workflow may set them. */
@@ -31,7 +33,7 @@ export interface AskingCall {
   asks: boolean;
 }
 
-/** Search attributes of turns: ids, and `WaitsFor`, `answer` or `task`, while a turn waits (docs/operations/turns.md). */
+/** Search attributes of turns: ids, and `WaitsFor`, `answer`, `task` or `child`, while a turn waits (docs/operations/turns.md). */
 export const SEARCH_ATTRIBUTES = {
   project: 'ProjectId',
   session: 'SessionId',

@@ -30,6 +30,12 @@ export class Details {
 /** Limit for a piece of text in `setCurrentDetails`, to keep it readable in the UI. */
 const SHOWN_TOOLS = 5;
 
+/** Their workflows have these ids. */
+export function formatChildren(turnIds: string[]): string {
+  const more = turnIds.length - SHOWN_TOOLS;
+  return `child turns ${turnIds.slice(0, SHOWN_TOOLS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
 export function formatToolNames(tools: string[], indices: number[]): string {
   const more = indices.length - SHOWN_TOOLS;
   const shown = indices.slice(0, SHOWN_TOOLS).map((index) => tools[index]);

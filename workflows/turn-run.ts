@@ -2,10 +2,10 @@ import { makeContinueAsNewFunc, workflowInfo } from '@temporalio/workflow';
 import type { TurnState } from '../src/db/turn-states.js';
 import type { StopReason } from '../src/events/fields.js';
 import type { StepOutcome } from '../src/steps/model-step.js';
-import type { TurnActivities } from '../activities/turn/turn-activities.js';
+import type { AdvancedStep, TurnActivities } from '../activities/turn/turn-activities.js';
 import { CallRunner } from './call-runner.js';
 import type { TurnInput } from './contract.js';
-import { Details, formatToolNames } from './details.js';
+import { Details, formatChildren, formatToolNames } from './details.js';
 import { TaskWaits } from './tasks.js';
 import { proxyTurnActivities } from './proxy-activities.js';
 import { countSignals, waitForStep } from './wait.js';
@@ -17,7 +17,7 @@ type Ended = Extract<StepOutcome, { kind: 'ended' }>;
 interface StepWait {
   of: 'model' | 'calls';
   call: (indices: number[]) => Promise<number[]>;
-  show: (open: number[]) => string;
+  show: (open: number[], children?: AdvancedStep['children']) => string;
 }
 
 export class TurnRun {
@@ -51,10 +51,11 @@ export class TurnRun {
   }
 
   async connect(): Promise<void> {
-    const { id: turnId, mcpServers, step } = this.input;
-    if (mcpServers === 0 || step !== undefined) return;
+    const { id: turnId, mcpServers, agents, step } = this.input;
+    if ((mcpServers === 0 && agents === undefined) || step !== undefined) return;
     this.#details.show(`connecting ${mcpServers} MCP servers`);
-    await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers({ turnId });
+    const input = agents === undefined ? { turnId } : { turnId, agents };
+    await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers(input);
   }
 
   /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
@@ -81,7 +82,8 @@ export class TurnRun {
     const ended = await this.#waitFor({
       of: 'calls',
       call: (indices) => this.#call(outcome, indices),
-      show: (open) => `answers to ${formatToolNames(tools, open)}`,
+      show: (open, children) =>
+        children === undefined ? `answers to ${formatToolNames(tools, open)}` : formatChildren(children.turnIds),
     });
     if (ended !== null) this.#end(ended);
     return ended;
@@ -137,7 +139,7 @@ export class TurnRun {
       place: { turnId: this.input.id, step: this.step, of },
       setRemaining: (ms) => this.#setRemaining(ms),
       call,
-      show: (open) => this.#details.show(`${this.#progress}: waits for ${show(open)}`),
+      show: (open, children) => this.#details.show(`${this.#progress}: waits for ${show(open, children)}`),
       waitsFor: this.#waitsFor,
     });
   }

@@ -1,6 +1,6 @@
 import { condition, defineSignal, proxyLocalActivities, setHandler } from '@temporalio/workflow';
 import type { StepOutcome } from '../src/steps/model-step.js';
-import type { TurnActivities } from '../activities/turn/turn-activities.js';
+import type { AdvancedStep, TurnActivities } from '../activities/turn/turn-activities.js';
 import { ANSWERED_SIGNAL } from './contract.js';
 import type { WaitsFor } from './waits-for.js';
 
@@ -28,7 +28,7 @@ interface Wait {
   /** Runs or closes calls of the step. Returns those that wait again. */
   call: (indices: number[]) => Promise<number[]>;
   /** Shows in the workflow's current details what waits. */
-  show: (open: number[]) => void;
+  show: (open: number[], children: AdvancedStep['children']) => void;
   waitsFor: WaitsFor;
 }
 
@@ -64,8 +64,10 @@ export async function waitForStep(wait: Wait): Promise<Extract<StepOutcome, { ki
         if (state.waitsAgain) continue;
         break;
       }
-      wait.show(step.open);
-      wait.waitsFor.answer(true);
+      const { children } = step;
+      wait.show(step.open, children);
+      wait.waitsFor.answer(step.modelWaits || step.open.length > (children?.calls ?? 0));
+      wait.waitsFor.child(children !== undefined);
       const isDue = (): boolean => wait.signals.received > seen || state.failed || state.waitsAgain;
       await condition(isDue, Math.max(1, step.expiresInMs));
       if (state.failed) break;
@@ -76,5 +78,6 @@ export async function waitForStep(wait: Wait): Promise<Extract<StepOutcome, { ki
     await Promise.allSettled(work);
   }
   wait.waitsFor.answer(false);
+  wait.waitsFor.child(false);
   return null;
 }

@@ -16,6 +16,7 @@ interface Hooks {
 export class WaitsFor {
   #answer = false;
   #task = false;
+  #child = false;
   /** Calls of the step whose servers have asked the person. */
   readonly #asking = new Set<number>();
 
@@ -42,6 +43,12 @@ export class WaitsFor {
     this.#update();
   }
 
+  /** Calls wait for turns of other agents. */
+  child(waits: boolean): void {
+    this.#child = waits;
+    this.#update();
+  }
+
   /** The call waits for no person any more. */
   endQuestions(index: number): void {
     if (this.#asking.delete(index)) this.#changed();
@@ -59,7 +66,7 @@ export class WaitsFor {
 
   #update(): void {
     if (!this.searchable) return;
-    const value = this.#answer || this.#asking.size > 0 ? 'answer' : this.#task ? 'task' : null;
+    const value = this.#answer || this.#asking.size > 0 ? 'answer' : this.#task ? 'task' : this.#child ? 'child' : null;
     const current = workflowInfo().typedSearchAttributes.get(WAITS_FOR) ?? null;
     if (current !== value) upsertSearchAttributes([{ key: WAITS_FOR, value }]);
   }

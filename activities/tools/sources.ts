@@ -1,3 +1,5 @@
+import type { AgentKindDeps } from './agents/kind.js';
+import { agentSource } from './agents/source.js';
 import { builtInSource } from './built-in/source.js';
 import type { CommandPlaces } from './built-in/workspace/kind.js';
 import { clientSource } from './client/source.js';
@@ -7,6 +9,6 @@ import { outputSource } from './output/source.js';
 import type { ToolSource } from './tool-source.js';
 
 /** All sources of tools, in the order of a request. */
-export function toolSources(deps: McpKindDeps, places: CommandPlaces): readonly ToolSource[] {
-  return [builtInSource(deps, places), mcpSource(deps), clientSource, outputSource];
+export function toolSources(deps: McpKindDeps & AgentKindDeps, places: CommandPlaces): readonly ToolSource[] {
+  return [builtInSource(deps, places), agentSource(deps), mcpSource(deps), clientSource, outputSource];
 }

@@ -11,10 +11,13 @@ import type { ToolKind } from './tool-kind.js';
 /** Where tools of a turn come from. All sources are in one list (sources.ts). */
 export interface ToolSource {
   /** Gets the tools of a turn ready, before its first model call. An attempt that lost its worker is followed by another one. */
-  begin?(turn: Pick<Turn, 'id' | 'projectId' | 'sessionId'>, attempt: BeginAttempt): Promise<Beginning>;
+  begin?(turn: BegunTurn, attempt: BeginAttempt): Promise<Beginning>;
   /** The tools of a turn, the same at each of its steps and in the same order: requests stay the same for the prompt cache. */
   tools(context: ToolContext, limits: DefinitionLimits): TurnTool[];
 }
+
+/** `agents`: how many agents the tools of the turn name. */
+export type BegunTurn = Pick<Turn, 'id' | 'projectId' | 'sessionId'> & { agents: number };
 
 export interface BeginAttempt {
   signal: AbortSignal;

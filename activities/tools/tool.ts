@@ -25,7 +25,7 @@ export interface SelectedSkill {
 export interface ToolCall {
   turn: Pick<TurnFields, 'id' | 'sessionId' | 'projectId' | 'number'> & { skills: SelectedSkill[] } & Pick<
       TurnContext,
-      'workspace'
+      'workspace' | 'parentSessionId'
     >;
   name: string;
   toolUseId: string;

@@ -71,10 +71,12 @@ export function askedToolsOf(
   limits: DefinitionLimits,
 ): Map<string, AskedTool> {
   const named = new Set(names);
+  // Nobody asks a child session for what it remembers.
+  const mayRemember = turn.parentTurnId === null;
   const tools = offerTools(sources, { turn, customTools: [], outputSchema: null }, limits);
   return new Map(
     tools.flatMap(({ definition: { name }, asked, approvers = [], asksEverywhere = false }) =>
-      asked !== undefined && named.has(name) ? [[name, askedTool(asked, { approvers, asksEverywhere })]] : [],
+      asked !== undefined && named.has(name) ? [[name, askedTool(asked, { approvers, mayRemember: mayRemember && !asksEverywhere })]] : [],
     ),
   );
 }

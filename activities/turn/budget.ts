@@ -1,4 +1,4 @@
-import { openBudgetWait } from '../../src/waits/budget.js';
+import { openBudgetWait, waitForReserve } from '../../src/waits/budget.js';
 import { neededFor, outputWithin, reserveOf, type Need, type Reserve } from '../../src/sessions/budget.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { StepOutcome } from '../../src/steps/model-step.js';
@@ -34,6 +34,20 @@ export function neededOf(
   inputTokens: number,
 ): Need | null {
   return budget === null ? null : neededFor(budget, spent, called.price, inputTokens);
+}
+
+/**
+ * Stops at a model call of a child turn that may cost more than other calls under way leave. It is prepared again when one of them has
+ * ended.
+ */
+export async function waitForOthers(
+  deps: ActivityDeps,
+  place: { turnId: string; step: number },
+  reserve: string,
+): Promise<Extract<StepOutcome, { kind: 'paused' }>> {
+  await claimTurn(deps, place.turnId);
+  await waitForReserve(deps, place, reserve, deps.config.actionTimeoutSeconds);
+  return { kind: 'paused' };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { withinSlot } from '../slots.js';
 import type { RetryNotice } from '../../src/events/stream-schema.js';
 import { loadProjectId } from '../../src/steps/context.js';
-import { beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
+import { beginModelCall, BudgetSharedError, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
 import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
@@ -13,7 +13,7 @@ import { definitionLimits } from './definition-limits.js';
 import { callOnce, isTooLong, MediaRefusedError } from '../model/call-once.js';
 import { withMemoryOf } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
-import { reachBudget } from './budget.js';
+import { reachBudget, waitForOthers } from './budget.js';
 import { withFallback } from './fall-back.js';
 import { prepareCall, withOfferedNames, type PreparedCall, type StepInput } from './prepare-call.js';
 import { readOutput } from './read-output.js';
@@ -64,7 +64,7 @@ interface TooLong {
 }
 
 /** What the request was built of has changed. */
-const CHANGED = [SteeringChangedError, BudgetChangedError, MediaRefusedError];
+const CHANGED = [SteeringChangedError, BudgetChangedError, BudgetSharedError, MediaRefusedError];
 
 /** Builds the request and sends it; both again if what it is built of has changed meanwhile. */
 async function callWith(
@@ -84,7 +84,8 @@ async function callWith(
       const call = await beginCall(deps, input, prepared, task);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
-      // The request lacks a message, or has one that was withdrawn, or media that the API refused; or copies have spent of its budget.
+      if (error instanceof BudgetSharedError && error.isReserved) return waitForOthers(deps, input, prepared.reserve!.amount);
+      // The request lacks a message, or has one that was withdrawn, or media that the API refused; or others have spent of its budget.
       if (CHANGED.some((changed) => error instanceof changed)) continue;
       if (!isTooLong(error)) throw error;
       return { kind: 'too_long', estimated: prepared.estimated, error };
@@ -100,15 +101,8 @@ async function beginCall(
   task: ActivityTask,
 ): Promise<ModelCall> {
   await prepared.model.authorize();
-  const call = await beginModelCall(
-    deps,
-    turnId,
-    step,
-    task,
-    prepared.model.called,
-    prepared.steering,
-    prepared.reserve,
-  );
+  const { model, steering, reserve } = prepared;
+  const call = await beginModelCall(deps, turnId, step, task, model.called, steering, reserve);
   const { conversation, bytes } = prepared.loaded!;
   deps.conversations.keep(call, conversation.turns, bytes);
   prepared.loaded = null;

@@ -1,13 +1,19 @@
 import { storeSummary } from '../../src/steps/compaction.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
-import { endModelCall, beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
+import {
+  BudgetSharedError,
+  endModelCall,
+  beginModelCall,
+  type ModelCall,
+  type ActivityTask,
+} from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { estimateRequest } from '../prompt/tokens.js';
 import { BudgetChangedError, type Need } from '../../src/sessions/budget.js';
-import { budgetOf, neededOf, reachBudget, reserveFor } from './budget.js';
+import { budgetOf, neededOf, reachBudget, reserveFor, waitForOthers } from './budget.js';
 import { retrySecondsOf, withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { loadSpent } from '../../src/steps/context.js';
@@ -37,6 +43,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
         await withFallback(deps, turnId, () => compact(deps, { turnId, step }, task, signal));
         return undefined;
       } catch (error) {
+        if (error instanceof ReservedError) return waitForOthers(deps, { turnId, step }, error.reserve);
         if (!(error instanceof TooDearError)) throw error;
         const outcome = await reachBudget(deps, { turnId, step }, error.needed);
         if (outcome.kind === 'ended') throw new TurnEndedError(turnId, outcome.state);
@@ -48,6 +55,12 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
 class TooDearError extends Error {
   constructor(readonly needed: Need | null) {
     super('The call does not fit into the budget.');
+  }
+}
+
+class ReservedError extends Error {
+  constructor(readonly reserve: string) {
+    super('Other calls may cost what is left of the budget.');
   }
 }
 
@@ -72,6 +85,7 @@ async function compact(
     const reserve = reserveFor({ ...turn, spent }, model, { inputTokens: tokens, maxTokens });
     const call = await beginModelCall(deps, turnId, step, task, model.called, null, reserve).catch(
       async (error: unknown) => {
+        if (error instanceof BudgetSharedError) throw new ReservedError(reserve!.amount);
         if (!(error instanceof BudgetChangedError)) throw error;
         ({ spent } = await loadSpent(deps.db, turnId));
         return null;

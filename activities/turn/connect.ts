@@ -9,9 +9,9 @@ import type { TurnActivities } from './turn-activities.js';
  * next turn.
  */
 export function connectMcpServers(deps: ActivityDeps): TurnActivities['connectMcpServers'] {
-  return ({ turnId }) =>
+  return ({ turnId, agents = 0 }) =>
     runActivity(deps, { turn_id: turnId }, async (signal, { lostWorkers }) => {
-      const turn = { id: turnId, ...(await claimTurn(deps, turnId)) };
+      const turn = { id: turnId, agents, ...(await claimTurn(deps, turnId)) };
       if (turn.isConnected) return;
       const began = performance.now();
       const attempt = { signal, lostWorkers };

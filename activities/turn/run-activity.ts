@@ -41,7 +41,7 @@ export interface Attempt {
  * (docs/architecture.md). The attempts of a poll end by failing: they are not counted and not logged.
  */
 export async function runActivity<T>(
-  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'abortableActivities' | 'workerId'>,
+  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'workflows' | 'abortableActivities' | 'workerId'>,
   ids: { turn_id: string; step?: number; index?: number },
   work: (signal: AbortSignal, attempt: Attempt) => Promise<T>,
   { isPoll = false } = {},
@@ -98,7 +98,7 @@ function isBenign(failure: Error): boolean {
 
 /** Ends a turn whose cancel request reached this worker directly. Its call has already stored its streamed text. */
 async function endCancelled(
-  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log'>,
+  deps: Pick<ActivityDeps, 'db' | 'notifier' | 'log' | 'workflows'>,
   turnId: string,
   thrown: unknown,
 ): Promise<unknown> {

@@ -6,8 +6,11 @@ import type { Suspended } from '../tools/tool-kind.js';
 
 /** Activities of the turn workflow. They pass ids and small facts only: content stays in Postgres and file storage. */
 export interface TurnActivities {
-  /** Connects the session's MCP servers in parallel. The turn goes on without servers that fail. */
-  connectMcpServers(input: { turnId: string }): Promise<void>;
+  /**
+   * Gets the sources of tools ready: connects the session's MCP servers in parallel. The turn goes on without servers that fail.
+   * `agents`: how many agents the turn may call; absent without any.
+   */
+  connectMcpServers(input: { turnId: string; agents?: number }): Promise<void>;
   /**
    * One step: calls the model and stores the outcome. Completes the turn if the answer needs no further step.
    * `again`: the step has waited for a larger budget.

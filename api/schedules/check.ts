@@ -6,6 +6,7 @@ import { CronError, parseCron, shortestPauseMinutes } from '../../src/schedules/
 import { isTimeZone } from '../../src/schedules/calendar/zone.js';
 import { nextRun, type TimingFields } from '../../src/schedules/schedule.js';
 import type { Target } from '../../src/schedules/start-turn.js';
+import { refuseChild } from '../../src/sessions/child-session.js';
 import { findSession, type Session } from '../../src/sessions/store.js';
 import { checkNewSession, type NewSessionBody } from '../../src/agents/new-session.js';
 import type { ApiDeps } from '../deps.js';
@@ -113,11 +114,17 @@ export async function inside<T>(root: string, work: () => Promise<T>): Promise<T
   }
 }
 
-/** The part of a target's session that a message is checked against; null if the session is gone. */
+/**
+ * The part of a target's session that a message is checked against; null if the session is gone.
+ * @throws ServiceError `child_session`: its messages come from the agent that has called it
+ */
 export async function sessionOfTarget(
   db: Db,
   projectId: string,
   target: Target,
 ): Promise<Pick<Session, 'budget'> | null> {
-  return target.type === 'new_session' ? target.session : findSession(db, projectId, target.session_id);
+  if (target.type === 'new_session') return target.session;
+  const session = await findSession(db, projectId, target.session_id);
+  if (session !== null) refuseChild(session);
+  return session;
 }

@@ -68,6 +68,7 @@ export const createSchedule = operation<Body>({
     'session_not_found',
     'agent_not_found',
     'agent_version_not_found',
+    'child_session',
     'unknown_model',
     'workspace_unavailable',
     'mcp_server_not_found',

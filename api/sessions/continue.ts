@@ -4,6 +4,7 @@ import { eventJson } from '../../src/events/store.js';
 import { checkStorage } from '../../src/files/storage-limit.js';
 import { continueTurn } from '../../src/turns/continue.js';
 import { launchTurn } from '../../src/turns/begin.js';
+import { refuseChild } from '../../src/sessions/child-session.js';
 import { operation } from '../http/core/operation.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
@@ -29,6 +30,7 @@ export const continueSessionTurn = operation({
   },
   errors: [
     'session_not_found',
+    'child_session',
     'session_running',
     'turn_not_continuable',
     'too_many_running_turns',
@@ -36,6 +38,7 @@ export const continueSessionTurn = operation({
   ],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource: session, record, log }) {
+    refuseChild(session);
     checkStorage(session.stored, deps.config.maxStoragePerProject);
     const { turn, response } = await transaction(deps.db, async (tx) => {
       const { namespace } = deps.workflows;

@@ -3,6 +3,7 @@ import { transaction } from '../../src/db/transaction.js';
 import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { requireGroups } from '../../src/projects/approver-groups.js';
 import { requireScope, TOKEN_SCOPE_NAMES, TOKEN_SCOPES } from '../../src/projects/permissions.js';
+import { refuseChild } from '../../src/sessions/child-session.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { groupsField } from '../keys/present.js';
@@ -47,7 +48,7 @@ export const createSessionToken = operation<Body, SessionState & { family_id: st
     'Your back end makes the token and gives it to a browser, which then calls the service itself, for this session only. Your key stays secret. The token ends at `expires_at`, with the key that made it, and with the session.',
   body,
   success: { status: 201, description: 'The token.', schema: tokenSchema },
-  errors: ['session_not_found', 'not_an_approver'],
+  errors: ['session_not_found', 'not_an_approver', 'child_session'],
   resource: sessionStateOfPath,
   check({ caller, body }) {
     const named = TOKEN_SCOPE_NAMES.filter((name) => body.scopes.includes(name));
@@ -55,6 +56,7 @@ export const createSessionToken = operation<Body, SessionState & { family_id: st
     requireGroups(caller.approverGroups, body.approver_groups ?? []);
   },
   async handle({ deps, caller, resource: session, body, record }) {
+    refuseChild(session);
     const { scopes, actor, expires_in, approver_groups } = body;
     const keyEndsAt = caller.expiresAt === null ? Infinity : Date.parse(caller.expiresAt);
     const expiresAt = Math.min(Date.now() + expires_in * 1000, keyEndsAt);

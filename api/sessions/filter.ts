@@ -45,6 +45,10 @@ export const filterSchema = {
       pattern: USER_PATTERN,
       description: 'Only sessions in which the agent acts for this person: the `user` of the session.',
     },
+    parent_session_id: {
+      type: 'string',
+      description: 'Only the child sessions of this one. Without it, the list has no child sessions.',
+    },
     metadata: {
       type: 'object',
       maxProperties: MAX_METADATA_FILTERS,
@@ -72,11 +76,13 @@ export const filterSchema = {
 
 /** Reads the filter of a query that the schema accepts. @throws ServiceError `validation_error` */
 export function filterOf(query: Record<string, string>): SessionFilter {
-  const { requires_action, status, agent_id } = query;
+  const { requires_action, status, agent_id, parent_session_id: parent } = query;
   return {
     ...(requires_action !== undefined && { requiresAction: requires_action === 'true' }),
     ...(status !== undefined && { state: STATE_OF_STATUS[status as keyof typeof STATE_OF_STATUS] }),
     ...(agent_id !== undefined && { agentId: agent_id }),
+    // No session has an id that Postgres cannot accept.
+    ...(parent !== undefined && { parentId: isStorableText(parent) ? parent : '' }),
     createdAfter: timeOfQuery(query, 'created_after'),
     createdBefore: timeOfQuery(query, 'created_before'),
     metadata: metadataOf(query),

@@ -69,6 +69,7 @@ export const sessionExample = {
   continuable: false,
   turn_count: 1,
   last_turn_id: 'turn_01kag8z0d4k7q2r9t5y8h3j6m1',
+  parent_session_id: null,
   forked_from: null,
   created_at: '2026-11-21T09:48:03.123456Z',
   updated_at: '2026-11-21T09:48:09.654321Z',
@@ -163,6 +164,10 @@ const session = presented(
     continuable: described(flag, 'True if POST continue can continue the last turn.'),
     turn_count: described(count, 'How many turns it has; a fork begins with those that were copied.'),
     last_turn_id: idOrNull('turn', 'Id of the latest turn; null without one.'),
+    parent_session_id: idOrNull(
+      'session',
+      'The session whose agent has called the agent of this one; null for sessions of clients.',
+    ),
     forked_from: orNull(forkedFrom, 'The session that this one is a fork of; null for the others.'),
     created_at: described(timestamp, 'When it was created.'),
     updated_at: described(

@@ -1,4 +1,5 @@
 import { checkStorage } from '../../src/files/storage-limit.js';
+import { refuseChild } from '../../src/sessions/child-session.js';
 import { findSession } from '../../src/sessions/store.js';
 import { launchTurn } from '../../src/turns/begin.js';
 import { releaseQueue } from '../../src/messages/release.js';
@@ -12,9 +13,10 @@ export const releaseSessionQueue = operation({
   description:
     'After a turn that did not complete, the waiting messages are held. This starts the first of them; the others follow as usual.',
   success: { status: 200, description: 'The session, also if its queue was not held.', schema: sessionSchema },
-  errors: ['session_not_found', 'too_many_running_turns', 'storage_limit_reached'],
+  errors: ['session_not_found', 'child_session', 'too_many_running_turns', 'storage_limit_reached'],
   resource: sessionStateOfPath,
   async handle({ deps, caller, resource, log }) {
+    refuseChild(resource);
     checkStorage(resource.stored, deps.config.maxStoragePerProject);
     const turn = await releaseQueue(deps.db, caller.projectId, resource.id, deps.workflows.namespace);
     if (turn !== null) launchTurn({ ...deps, log }, turn);

@@ -7,6 +7,7 @@ import { JsonText } from '../../src/platform/json-text.js';
 import { launchTurn } from '../../src/turns/begin.js';
 import { checkStorage, type StoredBytes } from '../../src/files/storage-limit.js';
 import type { WaitingMessage } from '../../src/messages/queue.js';
+import { refuseChild } from '../../src/sessions/child-session.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { sessionOfPath, sessionStateOfPath } from '../http/core/session-of-path.js';
@@ -44,6 +45,7 @@ export const sendMessage = operation<Body, SessionState & { stored: StoredBytes 
   },
   errors: [
     'session_not_found',
+    'child_session',
     'insufficient_scope',
     'unknown_model',
     'file_not_found',
@@ -60,6 +62,7 @@ export const sendMessage = operation<Body, SessionState & { stored: StoredBytes 
   },
   async handle(call) {
     const { deps, caller, body, resource: session, log } = call;
+    refuseChild(session);
     checkStorage(session.stored, deps.config.maxStoragePerProject);
     // The budget decides whether another model needs a price.
     const ofBudget = body.model_id === undefined ? null : await sessionOfPath(call);

@@ -1,5 +1,5 @@
 import type { Tx } from '../../src/db/db.js';
-import { answerBudgetWait } from '../../src/waits/budget.js';
+import { answerBudgetWait, answerBudgetWaitsOfChildren } from '../../src/waits/budget.js';
 import { signalAnswers } from '../../src/waits/signal-answers.js';
 import { isOpen } from '../../src/db/turn-states.js';
 import { transaction } from '../../src/db/transaction.js';
@@ -38,13 +38,17 @@ export async function updateBudget(
     // Another turn has begun since: its lock comes before the session's.
     if (openTurnOf(locked) !== (turn?.id ?? null)) return null;
     const session = await update(tx, locked);
-    if (turn === null) return { session, resumed: null };
+    if (turn === null) return { session, resumed: null, parent: null };
     if (session === locked) {
       turn.stayStill();
-      return { session, resumed: null };
+      return { session, resumed: null, parent: null };
     }
     const isOver = await answerBudgetWait(tx, turn, session.budget);
-    return { session: (await findSession(tx, projectId, id))!, resumed: isOver ? turn.id : null };
+    return {
+      session: (await findSession(tx, projectId, id))!,
+      resumed: isOver ? turn.id : null,
+      parent: turn.hasChildren ? turn.id : null,
+    };
   };
   for (;;) {
     const turnId = openTurnOf((await findSessionState(deps.db, projectId, id)) ?? sessionNotFound());
@@ -58,13 +62,17 @@ export async function updateBudget(
     });
     if (updated === null) continue;
     if (updated.resumed !== null) signalAnswers(deps, updated.resumed);
-    return updated.session;
+    if (updated.parent === null) return updated.session;
+    for (const childTurnId of await answerBudgetWaitsOfChildren(deps, updated.parent)) signalAnswers(deps, childTurnId);
+    return (await findSession(deps.db, projectId, id)) ?? updated.session;
   }
 }
 
 interface Updated {
   session: Session;
   resumed: string | null;
+  /** The turn, if its calls have begun turns of other agents, which have the same budget. */
+  parent: string | null;
 }
 
 function openTurnOf({ last_turn_id, turn_state }: Pick<SessionState, 'last_turn_id' | 'turn_state'>): string | null {

@@ -20,6 +20,7 @@ import {
 } from '../../src/sessions/metadata.js';
 import { isCopy } from '../../src/sessions/families.js';
 import { budgetSchema, checkBudgetForSession } from '../../src/sessions/budget.js';
+import { refuseChild } from '../../src/sessions/child-session.js';
 import { MAX_REMEMBERED, remembersAny } from '../../src/sessions/remembered-approvals.js';
 import {
   findSession,
@@ -76,6 +77,7 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
   errors: [
     'insufficient_scope',
     'session_not_found',
+    'child_session',
     'metadata_too_large',
     'agent_not_found',
     'agent_version_not_found',
@@ -88,6 +90,7 @@ export const updateSession = operation<FromSchema<typeof body>, SessionState>({
     if (body.agent !== undefined) checkReference(caller, body.agent);
   },
   async handle({ deps, caller, resource, body, record, log }) {
+    refuseChild(resource);
     const agent =
       body.agent === undefined ? undefined : await agentFor(deps, caller.projectId, resource.id, body.agent);
     const update = async (tx: Tx, locked: Session): Promise<Session> => {

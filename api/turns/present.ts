@@ -62,6 +62,7 @@ const turn = presented(
     usage_details: described(spent.usage_details, 'As in the terminal event; null until then.'),
     timing: orNull(spent.timing, 'As in the terminal event; null until then.'),
     message: { type: ['string', 'null'], description: 'The content of its last `agent.message`; null without one.' },
+    parent_turn_id: idOrNull('turn', 'The turn that has the call on which this one works; null for others.'),
     continues_turn_id: idOrNull('turn', 'Id of the turn that it continues; null if it continues none.'),
     sent_by: orNull(
       sentBy,
@@ -97,6 +98,7 @@ const turn = presented(
       total_ms: 5654,
     },
     message: 'Two orders are late: 4711 and 4712.',
+    parent_turn_id: null,
     continues_turn_id: null,
     sent_by: { key_id: 'key_01kag8q2w3e4r5t6y7u8i9o0p1', actor: 'jane@example.com' },
   },

@@ -63,6 +63,8 @@ const entry = {
       error: described(callError, 'Of a `model_call` that failed.'),
       tool_use_id: described(text, 'Of a `tool_call`, and of the call that a `wait` is for.'),
       mcp_server_id: idField('mcpServer', 'Of a `tool_call`: the MCP server of the tool.'),
+      session_id: idField('session', 'Of a `tool_call` of another agent: the child session in which it works.'),
+      turn_id: idField('turn', 'Of a `tool_call` of another agent: its turn there.'),
       action: {
         $id: 'RequiredActionType',
         type: 'string',

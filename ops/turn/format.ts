@@ -2,6 +2,7 @@ import { exactText } from '../../src/platform/exact-json.js';
 import type { DescribedWorkflow } from '../../src/temporal/describe-workflow.js';
 import { timelineLines } from './timeline.js';
 import type {
+  ChildRow,
   EventRow,
   ModelCallRow,
   QuestionRow,
@@ -24,6 +25,7 @@ export function formatTurn(turn: ShownTurn, workflow: DescribedWorkflow, withCon
     ['Model calls', turn.modelCalls.map((call) => modelCallLine(call) + (call.error ? shown(call.error.message) : ''))],
     ['Tool calls', turn.toolCalls.map((call) => toolCallLine(call) + shown(call.input))],
     ['Tasks', turn.tasks.map((task) => taskLine(task) + shown({ task_id: task.task_id, message: task.message }))],
+    ['Child turns', turn.children.map(childLine)],
     ['Questions', turn.questions.map((one) => questionLine(one) + shown({ message: one.message, url: one.url }))],
     ['Events', turn.events.map((event) => eventLine(event) + shown(event.data))],
     ['Workflow', workflowLines(workflow)],
@@ -83,6 +85,12 @@ function taskLine(task: TaskRow): string {
     outcome,
     polls,
   );
+}
+
+function childLine(child: ChildRow): string {
+  const { step, index, agent_id, agent_version, session_id, turn_id, state, created_at, ended_at } = child;
+  const agent = `${agent_id}@${agent_version}`;
+  return join(`step ${step}.${index}`, turn_id, session_id, agent, span(created_at, ended_at), state);
 }
 
 function questionLine({ step, index, id, mode, state, asked_at, expires_at, delivered_at }: QuestionRow): string {

@@ -3,7 +3,7 @@ import { rawSql, runSql, sql } from '../../src/db/sql.js';
 import { configurationOfTurn, MODEL_ID } from '../../src/sessions/configured.js';
 import { parseExact } from '../../src/platform/exact-json.js';
 import { readTimeline, type TimelineEntry } from '../../src/turns/timeline.js';
-import { BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
+import { AGENT_TOOL_PREFIX, BUILT_IN_TOOL_NAMES, MCP_TOOL_PREFIX } from '../../src/sessions/tools.js';
 
 type Json = Record<string, unknown>;
 
@@ -66,6 +66,19 @@ export interface TaskRow {
   message: string | null;
 }
 
+/** A turn of another agent that a call has begun. */
+export interface ChildRow {
+  step: number;
+  index: number;
+  agent_id: string;
+  agent_version: number;
+  session_id: string;
+  turn_id: string;
+  state: string;
+  created_at: string;
+  ended_at: string | null;
+}
+
 export interface QuestionRow {
   step: number;
   index: number;
@@ -106,6 +119,7 @@ export interface ShownTurn {
   toolCalls: ToolCallRow[];
   tasks: TaskRow[];
   questions: QuestionRow[];
+  children: ChildRow[];
   events: EventRow[];
   /** Workers that have a model call or a tool call of the turn under way. */
   workers: WorkerRow[];
@@ -115,7 +129,7 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
   const [row] = await runSql<Json>(
     db,
     sql`SELECT t.id, t.session_id, t.project_id, p.name AS project, ${rawSql(MODEL_ID)} AS model_id, t.number, t.state, t.position,
-          t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls,
+          t.queued_at, t.started_at, t.ended_at, t.cancel_requested_at, t.progress_at, t.model_calls, t.parent_turn_id,
           (SELECT sum((usage->>'input_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS input_tokens,
           (SELECT sum((usage->>'output_tokens')::bigint) FROM model_calls WHERE turn_id = t.id) AS output_tokens,
           open.namespace, open.checked_at
@@ -148,6 +162,7 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
     sql`SELECT c.step, c.index, c.tool_use_id, c.state,
           CASE WHEN c.name = ANY(${BUILT_IN_TOOL_NAMES}::text[])
             OR EXISTS (SELECT FROM json_array_elements(configurations.tools) AS tool WHERE tool->>'name' = c.name)
+            OR EXISTS (SELECT FROM turn_agents a WHERE a.turn_id = c.turn_id AND c.name = ${AGENT_TOOL_PREFIX} || a.name)
             OR EXISTS (
               SELECT FROM turn_servers v WHERE v.turn_id = c.turn_id AND starts_with(c.name, ${MCP_TOOL_PREFIX} || v.name || '__'))
           THEN c.name END AS name, a.action, c.is_error, c.worker_id,
@@ -163,6 +178,12 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
     db,
     sql`SELECT step, index, server_id, task_id, status, poll_ms, created_at, ended_at, cancelled_at, message
         FROM mcp_tasks WHERE turn_id = ${id} ORDER BY step, index`,
+  );
+  const children = await runSql<ChildRow>(
+    db,
+    sql`SELECT step, index, d.agent_id, d.agent_version, child_session_id AS session_id, child_turn_id AS turn_id, child.state,
+          d.created_at, child.ended_at
+        FROM delegations d JOIN turns child ON child.id = d.child_turn_id WHERE d.turn_id = ${id} ORDER BY step, index`,
   );
   const questions = await runSql<QuestionRow>(
     db,
@@ -200,6 +221,7 @@ export async function readTurn(db: Db, id: string): Promise<ShownTurn | null> {
     toolCalls,
     tasks,
     questions,
+    children,
     events,
     workers,
   };

@@ -66,4 +66,7 @@ export const ROWS_OF_TURN: readonly RowsOfTurn[] = [
   },
   // What a server worked on: a copied turn has ended.
   { table: 'mcp_tasks', copied: null },
+  // A fork has no child sessions, and the agents that its turns may call are found when they begin.
+  { table: 'turn_agents', copied: null },
+  { table: 'delegations', copied: null },
 ];

@@ -53,6 +53,18 @@ const usageDetails = {
       cost: orNull(money, 'What the model calls cost; null if one of their models has no price.'),
     },
     {
+      delegated: {
+        $id: 'DelegatedUsage',
+        description:
+          'What the turns of other agents took that this turn has begun. Present if it has begun any; the other fields leave them out.',
+        ...objectSchema({
+          turns: described(count, 'Number of these turns.'),
+          model_calls: described(count, 'Number of their model calls.'),
+          input_tokens: described(count, 'Their input tokens, cache reads and writes included.'),
+          output_tokens: described(count, 'Their output tokens.'),
+          cost: orNull(money, 'What their model calls cost; null if one of their models has no price.'),
+        }),
+      },
       estimated: {
         const: true,
         description:

@@ -1,6 +1,6 @@
 import { described, objectSchema, orNull } from '../platform/object-schema.js';
 import { anyObject, count, flag, idField, text, timestamp } from '../platform/schema-fields.js';
-import { FALLBACK_REASONS, file, output, skill, spent, stopReason, turnError } from './fields.js';
+import { FALLBACK_REASONS, file, money, output, skill, spent, stopReason, turnError } from './fields.js';
 import { requiredAction } from './required-action.js';
 
 const actor = { type: ['string', 'null'], description: 'Who decided, as the answer says; null without one.' } as const;
@@ -71,6 +71,23 @@ const workspaceResult = {
   }),
 } as const;
 
+const delegation = {
+  $id: 'Delegation',
+  description: 'How the turn ended that a call of another agent had begun. Absent if none began.',
+  ...objectSchema({
+    session_id: idField('session', 'Id of the child session.'),
+    turn_id: idField('turn', 'Id of its turn.'),
+    status: {
+      $id: 'DelegationStatus',
+      type: 'string',
+      enum: ['completed', 'cancelled', 'failed'],
+      description: 'How the turn ended.',
+    },
+    stop_reason: orNull(stopReason, 'Why it completed; null otherwise.'),
+    cost: orNull(money, 'What its model calls cost; null if one of their models has no price.'),
+  }),
+} as const;
+
 export const ownFields = {
   'user.message': objectSchema(
     {
@@ -136,6 +153,13 @@ export const ownFields = {
     tool_use_id: toolUseId,
     until: described(timestamp, 'When the agent goes on, unless a person ends the wait early.'),
   }),
+  'agent.delegated': objectSchema({
+    tool_use_id: toolUseId,
+    agent_id: idField('agent', 'Id of the agent that was called.'),
+    agent_version: described(count, 'The version of the agent that works on the call.'),
+    child_session_id: idField('session', 'Id of the session in which it works.'),
+    child_turn_id: idField('turn', 'Id of its turn.'),
+  }),
   'agent.tool_progress': objectSchema({
     tool_use_id: toolUseId,
     name: toolName,
@@ -158,6 +182,7 @@ export const ownFields = {
       truncated: { const: true, description: 'Present if the result was too long and is cut.' },
       input: described(anyObject, 'Present if a person has changed the input of the call: what it ran with.'),
       workspace: workspaceResult,
+      delegation,
     },
   ),
   'agent.file': objectSchema({ file: described(file, 'The delivered file. Download it with its id.') }),
@@ -197,6 +222,8 @@ export const EVENT_DESCRIPTIONS: Record<keyof typeof ownFields, string> = {
   'agent.custom_tool_use': 'The agent calls a custom tool, which your client runs.',
   'agent.requires_action': 'The turn waits for answers.',
   'agent.wait': 'The agent waits until a time. It goes on by itself; `user.tool_confirmation` ends the wait early.',
+  'agent.delegated':
+    'A call of another agent has begun a turn in a child session. The call ends with it.',
   'agent.tool_progress': 'The progress of a call that is a long task.',
   'agent.tool_result': 'The result of a call.',
   'agent.file': 'The agent delivered a file.',

@@ -3,6 +3,10 @@ import { described, objectSchema } from '../platform/object-schema.js';
 import { anyObject, idField, text, timestamp } from '../platform/schema-fields.js';
 import { money } from './fields.js';
 
+/** Of an action of a turn that a call of this one has begun. */
+const OF_CHILD = {
+  session_id: idField('session', 'The child session that asks: send the answer there. Absent: the session itself asks.'),
+} as const;
 const expires_at = described(timestamp, 'When the wait ends without an answer.');
 const toolUseId = described(text, 'Id of the call. Send it in the answer.');
 
@@ -42,7 +46,7 @@ function callAction<
         ...(more as More),
         expires_at,
       },
-      optional,
+      { ...(optional as Optional), ...OF_CHILD },
     ),
   } as const;
 }
@@ -65,24 +69,30 @@ const elicitation = {
     {
       $id: 'ElicitationFormAction',
       description: 'An MCP server asks for values.',
-      ...objectSchema({
-        ...question,
-        mode: { const: 'form' },
-        message,
-        requested_schema: described(anyObject, 'A flat JSON Schema of the answer’s content.'),
-        expires_at,
-      }),
+      ...objectSchema(
+        {
+          ...question,
+          mode: { const: 'form' },
+          message,
+          requested_schema: described(anyObject, 'A flat JSON Schema of the answer’s content.'),
+          expires_at,
+        },
+        OF_CHILD,
+      ),
     },
     {
       $id: 'ElicitationUrlAction',
       description: 'An MCP server asks a person to open an address.',
-      ...objectSchema({
-        ...question,
-        mode: { const: 'url' },
-        message,
-        url: described(text, 'For the person to open. The service never opens it.'),
-        expires_at,
-      }),
+      ...objectSchema(
+        {
+          ...question,
+          mode: { const: 'url' },
+          message,
+          url: described(text, 'For the person to open. The service never opens it.'),
+          expires_at,
+        },
+        OF_CHILD,
+      ),
     },
   ],
 } as const;
@@ -120,24 +130,30 @@ export const requiredAction = {
       $id: 'McpAuthorizationAction',
       description:
         'A call that waits until the user of the session has authorized its server. POST …/authorize of the session gives the address; it needs no answer. `user.tool_confirmation` with deny ends the wait.',
-      ...objectSchema({
-        type: { const: 'mcp_authorization' },
-        tool_use_id: toolUseId,
-        name: described(text, 'The name of the tool, as the model sees it.'),
-        input: described(anyObject, 'The input with which the call runs: a person may have changed it.'),
-        mcp_server_id: idField('mcpServer', 'Id of the server to authorize.'),
-        expires_at,
-      }),
+      ...objectSchema(
+        {
+          type: { const: 'mcp_authorization' },
+          tool_use_id: toolUseId,
+          name: described(text, 'The name of the tool, as the model sees it.'),
+          input: described(anyObject, 'The input with which the call runs: a person may have changed it.'),
+          mcp_server_id: idField('mcpServer', 'Id of the server to authorize.'),
+          expires_at,
+        },
+        OF_CHILD,
+      ),
     },
     {
       $id: 'BudgetAction',
-      description: 'A model call that does not fit into the session’s budget. PATCH the session with a larger one.',
-      ...objectSchema({
-        type: { const: 'budget' },
-        spent: described(money, 'What the session has spent.'),
-        max_cost: described(money, 'The budget that is too small.'),
-        expires_at,
-      }),
+      description: 'A model call that does not fit into the session’s budget. PATCH the session with a larger one; if `session_id` is there, its parent.',
+      ...objectSchema(
+        {
+          type: { const: 'budget' },
+          spent: described(money, 'What the session and its children have spent.'),
+          max_cost: described(money, 'The budget that is too small.'),
+          expires_at,
+        },
+        OF_CHILD,
+      ),
     },
     elicitation,
   ],

@@ -59,9 +59,9 @@ export interface ToolToAsk {
  */
 export function askedTool(
   { title, annotations, serverId, toolName, description, inputSchema }: ToolToAsk,
-  { approvers, asksEverywhere }: { approvers: readonly string[]; asksEverywhere: boolean },
+  { approvers, mayRemember }: { approvers: readonly string[]; mayRemember: boolean },
 ): AskedTool {
   const digest = jsonHash({ description, inputSchema, annotations, approvers: approvers.toSorted() }).toString('hex');
   const input_schema = serverId === null ? inputSchema : null;
-  return { title, annotations, server_id: serverId, tool_name: toolName, digest, input_schema, may_remember: !asksEverywhere };
+  return { title, annotations, server_id: serverId, tool_name: toolName, digest, input_schema, may_remember: mayRemember };
 }

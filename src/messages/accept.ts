@@ -157,10 +157,14 @@ async function openWithMessage(
   await requireNoOpenTurn(tx, session);
   const { content, model_id = null, thinking_enabled = null } = message;
   const turn = { id: newId('turn'), trace: traceparent(), model_id, thinking_enabled, sent_by: sentBy };
-  const preview = [...content.slice(0, 2 * PREVIEW_LENGTH)].slice(0, PREVIEW_LENGTH).join('');
-  const opened = openTurn(tx, session, turn, { type: 'user.message', data: message }, { namespace, preview });
+  const place = { namespace, preview: previewOf(content) };
+  const opened = openTurn(tx, session, turn, { type: 'user.message', data: message }, place);
   admitTurn(tx, session);
   return opened;
+}
+
+export function previewOf(content: string): string {
+  return [...content.slice(0, 2 * PREVIEW_LENGTH)].slice(0, PREVIEW_LENGTH).join('');
 }
 
 /** Lets a message wait for the turn after the open one, whose row the transaction has locked. @throws ServiceError queue_full */

@@ -36,6 +36,7 @@ export const ERROR_STATUS = {
   mcp_server_name_taken: 409,
   mcp_server_url_taken: 409,
   session_running: 409,
+  child_session: 409,
   queue_full: 409,
   replay_too_long: 409,
   message_delivered: 409,

@@ -124,6 +124,11 @@ export const toolCallSeconds = histogram(
   'One tool call, by kind of tool; outcome is ok, error (returned to the model), timeout, aborted, or what the call waits for: task, authorization',
   { labels: ['kind', 'outcome'], buckets: SECONDS },
 );
+export const delegations = counter(
+  'delegations_total',
+  'Turns that calls of agents have begun, by how they ended: completed, cancelled, failed; refused: calls that began none',
+  { labels: ['outcome'] },
+);
 export const workspaceCommands = counter(
   'workspace_commands_total',
   'Calls of bash, read, write and edit that ran, by tool and outcome: ok, error, timeout, memory, disk',

@@ -20,7 +20,7 @@ export function listProjects(db: Db): Promise<ListedProject[]> {
   return runSql(
     db,
     sql`SELECT id, name, max_running_turns, rate_per_minute, created_at,
-          (SELECT count(*) FROM open_turns WHERE project_id = p.id)::integer AS open_turns,
+          (SELECT count(*) FROM open_turns WHERE project_id = p.id AND parent_turn_id IS NULL)::integer AS open_turns,
           (SELECT count(*) FROM api_keys WHERE project_id = p.id AND ${rawSql(LIVE)})::integer AS live_keys
         FROM projects p ORDER BY name`,
   );

@@ -28,7 +28,7 @@ export interface StaleTurn extends Omit<StartableTurn, 'runningMs'>, Pick<TurnFi
 
 export const STALE_TURN = rawSql(
   `SELECT turns.id, turns.session_id AS "sessionId", turns.project_id AS "projectId", coalesce(turns.model_id, ${MODEL_ID}) AS "modelId",
-     cardinality(mcp_servers) AS "mcpServers", turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
+     cardinality(mcp_servers) AS "mcpServers", CASE WHEN turns.parent_turn_id IS NULL THEN c.agents ELSE 0 END AS agents, turns.trace, turns.state, open_turns.checked_at IS NULL AS "isUnseen",
      (extract(epoch FROM clock_timestamp() - queued_at) * 1000)::double precision AS "queuedMs",
      coalesce(extract(epoch FROM clock_timestamp() - started_at) * 1000, 0)::double precision AS "startedMs",
      (SELECT extract(epoch FROM clock_timestamp() - min(expires_at)) * 1000

@@ -10,7 +10,13 @@ import { shownAs } from '../platform/object-schema.js';
 import { requireScope } from '../projects/permissions.js';
 import { checkBudgetForModel, requirePrice, type Budget } from './budget.js';
 import type { OwnConfiguration, Session } from './store.js';
-import { checkTools, requireOfferedTools, sessionToolsSchema, toModelTools } from './tool-fields.js';
+import {
+  checkTools,
+  requireCallableAgents,
+  requireOfferedTools,
+  sessionToolsSchema,
+  toModelTools,
+} from './tool-fields.js';
 import { hasWorkspace } from './tools.js';
 
 /** The fields of a configuration, without defaults: that of a session and that of an agent have the same ones. */
@@ -76,7 +82,7 @@ export function withDefaults<Body extends Partial<Configuration> & { model_id: s
 }
 
 /**
- * Checks what needs no database: the rules of `tools`, and the permission for the servers that the body names.
+ * Checks what needs no database: the rules of `tools`, and the permissions for the servers and agents that the body names.
  * @throws ServiceError `validation_error`, `insufficient_scope`
  */
 export async function checkConfiguration(
@@ -85,6 +91,7 @@ export async function checkConfiguration(
 ): Promise<void> {
   await checkTools(tools, mcp_servers);
   if (mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
+  if (tools.some(({ type }) => type === 'agent')) requireScope(caller, 'agents:read');
 }
 
 interface ResolveDeps {
@@ -95,7 +102,8 @@ interface ResolveDeps {
 
 /**
  * Checks that everything exists that the `named` fields of a configuration name, and that the budget can be kept with its models.
- * @throws ServiceError `unknown_model`, `validation_error`, `mcp_server_not_found`, `unknown_mcp_tool`, `workspace_unavailable`
+ * @throws ServiceError `unknown_model`, `validation_error`, `mcp_server_not_found`, `unknown_mcp_tool`, `agent_not_found`,
+ * `agent_version_not_found`, `workspace_unavailable`
  */
 export async function lookUpConfiguration(
   { db, models, config }: ResolveDeps,
@@ -113,6 +121,7 @@ export async function lookUpConfiguration(
   if (model_id !== undefined) checkBudgetForModel(models, budget, model_id, '/model_id');
   await requireResources(db, McpServerEntity, projectId, mcp_servers, serversNotFound);
   await requireOfferedTools(db, projectId, tools);
+  await requireCallableAgents(db, projectId, tools);
   if (hasWorkspace(tools)) requireSandbox(config);
 }
 

@@ -127,18 +127,25 @@ export async function shareBudget(tx: Tx, sessionId: string, budget: Budget | nu
 }
 
 const LOCK_FAMILY = `
-  SELECT FROM session_families WHERE id = (SELECT family_id FROM family_sessions WHERE session_id = $1) FOR UPDATE`;
+  SELECT FROM session_families WHERE id = (
+    SELECT family_id FROM family_sessions WHERE session_id = (SELECT session_id FROM turns WHERE id = $1)) FOR UPDATE`;
 /** A statement of its own: it must see what others committed while the lock was awaited. */
 const FAMILY_SPENT = `
-  SELECT family_spent(m.family_id, $2, true)::text AS spent FROM family_sessions m WHERE m.session_id = $1`;
+  SELECT family_spent(m.family_id, $1, true)::text AS spent FROM family_sessions m
+  WHERE m.session_id = (SELECT session_id FROM turns WHERE id = $1)`;
 
 /**
- * Locks the family of a session until the transaction ends, so that one model call of it begins at a time. Returns what the family has
- * spent and reserved, without the calls of this turn, as a decimal number; null for a session without copies that is none.
+ * Locks the family of a turn's session until the transaction ends, so that one model call of it begins at a time; of a child turn that of
+ * its parent. Returns what the family has spent, and reserved outside of this turn and its children, as a decimal number; null for a
+ * session without copies that is none.
  */
-export async function lockFamilySpent(tx: Tx, sessionId: string, turnId: string): Promise<string | null> {
-  write(tx, LOCK_FAMILY, [sessionId]);
-  const [row] = await tx.query<{ spent: string }[]>(FAMILY_SPENT, [sessionId, turnId]);
+export async function lockFamilySpent(
+  tx: Tx,
+  { id, parentTurnId }: { id: string; parentTurnId: string | null },
+): Promise<string | null> {
+  const owner = parentTurnId ?? id;
+  write(tx, LOCK_FAMILY, [owner]);
+  const [row] = await tx.query<{ spent: string }[]>(FAMILY_SPENT, [owner]);
   return row?.spent ?? null;
 }
 

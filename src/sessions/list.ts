@@ -5,7 +5,8 @@ import { OPEN_STATES } from '../db/turn-states.js';
 import { foldCase } from '../platform/fold-case.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import type { Metadata } from './metadata.js';
-import { waitsForAnswer } from './required-actions.js';
+import { isChildRow } from './child-session.js';
+import { childWaitsForAnswer, waitsForAnswer } from './required-actions.js';
 import { SESSION_COLUMNS, sessionsOf, type Session } from './store.js';
 
 /** `open`: a turn is queued or running; `idle`: there was no turn yet; else the state in which the last turn ended. */
@@ -20,6 +21,8 @@ export interface SessionFilter {
   /** Exclusive bounds of `created_at`. */
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
+  /** Only the child sessions of this one; absent: only sessions that are no children. */
+  parentId?: string | undefined;
   /** Every pair must match. */
   metadata?: Metadata;
   /** For whom the agent acts. */
@@ -59,8 +62,8 @@ export async function listSessions(
     return list(ofCreation);
   }
   const from = isByState
-    ? sql`session_states s WHERE s.project_id = ${projectId} AND s.state = ${state}`
-    : sql`sessions r WHERE r.project_id = ${projectId} AND r.deleted_at IS NULL`;
+    ? sql`session_states s WHERE s.project_id = ${projectId} AND s.state = ${state} AND NOT s.is_child`
+    : sql`sessions r WHERE r.project_id = ${projectId} AND r.deleted_at IS NULL AND NOT (${rawSql(isChildRow('r'))})`;
   const before = createdBefore === undefined ? sql`` : sql`AND ${rawSql(key[0])} < ${createdBefore}::timestamptz`;
   const after = createdAfter === undefined ? sql`` : sql`AND ${rawSql(key[0])} > ${createdAfter}::timestamptz`;
   const { hits, searchedTo } = await search(db, page, sql`${from} ${before} ${after}`, key, text);
@@ -74,9 +77,9 @@ const PAGE_BYTES = 'c.page_bytes + octet_length(r.metadata::text)';
 
 type Key = readonly [time: string, id: string];
 
-/** Few sessions have an open turn. */
-function isRare({ state, requiresAction }: SessionFilter): boolean {
-  return state === 'open' || requiresAction === true;
+/** Few sessions have an open turn, or the same parent. */
+function isRare({ state, requiresAction, parentId }: SessionFilter): boolean {
+  return state === 'open' || requiresAction === true || parentId !== undefined;
 }
 
 /**
@@ -130,7 +133,7 @@ export async function listActiveSessions(
   page: PageRequest,
   filter: SessionFilter = {},
 ): Promise<PageRows<ActiveSession>> {
-  const { state, requiresAction, text } = filter;
+  const { state, requiresAction, text, parentId } = filter;
   const queryOf = ([activeAt]: Key): SelectQuery<object> => {
     const query = sessionsOf(db, projectId).addSelect(PAGE_BYTES, 'page_bytes').addSelect(activeAt, 'active_at');
     addFilter(query, filter, 'r.created_at');
@@ -156,8 +159,12 @@ export async function listActiveSessions(
       joinStates(query, state);
       return list(query, key);
     }
+    if (parentId !== undefined) {
+      addText(query, text);
+      return list(query, ofActivity);
+    }
     const ofState = state === undefined ? sql`` : sql`AND s.state = ${state}`;
-    const from = sql`session_states s WHERE s.project_id = ${projectId} ${ofState}`;
+    const from = sql`session_states s WHERE s.project_id = ${projectId} ${ofState} AND NOT s.is_child`;
     const { hits, searchedTo } = await search(db, page, from, key, text);
     if (hits.length === 0) return { ...NONE, searchedTo };
     query.andWhere('r.id = ANY(:hits)', { hits });
@@ -210,11 +217,15 @@ function joinStates(query: SelectQuery<object>, state?: ListedState): void {
 
 /** @param createdAt the column by which the rows are found in order, if that is the time of their creation */
 function addFilter(query: SelectQuery<object>, filter: SessionFilter, createdAt: string): void {
-  const { requiresAction, agentId, createdAfter, createdBefore, metadata = {}, user } = filter;
+  const { requiresAction, agentId, createdAfter, createdBefore, metadata = {}, user, parentId } = filter;
+  if (parentId === undefined) query.andWhere(`NOT (${isChildRow('r')})`);
+  else query.andWhere('r.parent_session_id = :parentId', { parentId });
   if (agentId !== undefined) query.andWhere('r.agent_id = :agentId', { agentId });
   if (user !== undefined) query.andWhere('r.end_user = :user', { user });
   if (requiresAction === true) query.andWhere(`r.id = ANY(ARRAY(${WAITING_SESSIONS}))`);
-  if (requiresAction === false) query.andWhere(`NOT ${waitsForAnswer('r.last_turn_id')}`);
+  if (requiresAction === false) {
+    query.andWhere(`NOT ${waitsForAnswer('r.last_turn_id')} AND NOT ${childWaitsForAnswer('r.last_turn_id')}`);
+  }
   if (createdAfter !== undefined) query.andWhere(`${createdAt} > CAST(:createdAfter AS timestamptz)`, { createdAfter });
   if (createdBefore !== undefined)
     query.andWhere(`${createdAt} < CAST(:createdBefore AS timestamptz)`, { createdBefore });
@@ -225,5 +236,6 @@ function addFilter(query: SelectQuery<object>, filter: SessionFilter, createdAt:
   }
 }
 
-const WAITING_SESSIONS = `SELECT o.session_id FROM open_turns o
+/** Those whose own turns wait, and the parents of child sessions that do. */
+const WAITING_SESSIONS = `SELECT unnest(ARRAY[o.session_id, o.parent_session_id]) FROM open_turns o
   WHERE o.project_id = :projectId AND ${waitsForAnswer('o.turn_id')}`;

@@ -5,6 +5,7 @@ import { transaction } from '../db/transaction.js';
 import { OPEN } from '../db/turn-states.js';
 import { WEBHOOK_EVENT_TYPES } from '../webhooks/event-types.js';
 import { DELIVERY_ID } from '../webhooks/record-deliveries.js';
+import { isChildRow } from './child-session.js';
 import { notifyDeletedSessions } from './deleted-sessions.js';
 
 /** A deleted session is kept for this long, so that work under way at its deletion can end. */
@@ -64,28 +65,29 @@ export async function purgeSessions(db: Database, limit: number): Promise<{ turn
 }
 
 /**
- * Soft-deletes at most `limit` sessions without activity (a turn or a metadata change) for `days`. Sessions with an
+ * Soft-deletes at most `limit` sessions, with their child sessions, without activity (a turn or a metadata change) for `days`. Sessions with an
  * open turn stay, and so do those of a schedule that has not ended, and those whose latest turn this statement cannot see yet.
  */
 export async function expireSessions(db: Database, days: number, limit: number): Promise<number> {
-  const [rows, count] = await db.query<[{ had_workspace: string | null }[], number]>(
+  const [row] = await db.query<[{ count: number; had_workspace: string[] }]>(
     `WITH old AS (
        SELECT id FROM sessions
-       WHERE deleted_at IS NULL AND metadata_updated_at < statement_timestamp() - $1 * interval '1 day'
+       WHERE deleted_at IS NULL AND NOT (${isChildRow('sessions')})
+         AND metadata_updated_at < statement_timestamp() - $1 * interval '1 day'
          AND (last_turn_id IS NULL OR EXISTS (
            SELECT FROM turns WHERE turns.id = last_turn_id AND NOT (${OPEN})
              AND transition_at < statement_timestamp() - $1 * interval '1 day'))
          AND NOT EXISTS (SELECT FROM schedules s WHERE s.session_id = sessions.id AND s.deleted_at IS NULL AND s.state <> 'ended')
        LIMIT $2 FOR UPDATE SKIP LOCKED),
-     answers AS (UPDATE idempotency_records SET response = NULL FROM old WHERE resource_id = old.id),
-     workspace AS (DELETE FROM workspaces USING old WHERE workspaces.session_id = old.id RETURNING workspaces.session_id)
-     UPDATE sessions SET deleted_at = clock_timestamp() FROM old LEFT JOIN workspace ON workspace.session_id = old.id
-       WHERE sessions.id = old.id RETURNING workspace.session_id AS had_workspace`,
+     gone AS (
+       SELECT id FROM old
+       UNION ALL SELECT child.id FROM old JOIN sessions child ON child.parent_session_id = old.id AND child.deleted_at IS NULL),
+     answers AS (UPDATE idempotency_records SET response = NULL FROM gone WHERE resource_id = gone.id),
+     workspace AS (DELETE FROM workspaces USING gone WHERE workspaces.session_id = gone.id RETURNING workspaces.session_id),
+     deleted AS (UPDATE sessions SET deleted_at = clock_timestamp() FROM gone WHERE sessions.id = gone.id)
+     SELECT (SELECT count(*)::integer FROM old) AS count, ARRAY(SELECT session_id FROM workspace) AS had_workspace`,
     [days, limit],
   );
-  await notifyDeletedSessions(
-    db,
-    rows.flatMap(({ had_workspace: id }) => id ?? []),
-  );
-  return count;
+  await notifyDeletedSessions(db, row.had_workspace);
+  return row.count;
 }

@@ -11,17 +11,48 @@ const ACTION = `CASE w.kind ${ACTIONS.map(({ type, action }) => `WHEN '${type}' 
 export const ASKS_SOMEBODY = `w.kind IN (${ACTIONS.map(({ type }) => `'${type}'`).join(', ')})`;
 const IS_ASKED = `w.state = 'open' AND ${ASKS_SOMEBODY}`;
 
-/** The open actions of a turn `t` as a JSON array, in the order of their calls; those of a call in the order in which they were asked. */
+/** The open turns that the calls of a turn have begun. `turn` is an SQL expression for its id. */
+const childrenOf = (turn: string): string => `SELECT o.turn_id FROM open_turns o WHERE o.parent_turn_id = ${turn}`;
+/** An action of a child turn also has the session in which it is answered. Ids need no escapes. */
+const ACTION_OF_CHILD = `(left((${ACTION})::text, -1) || ', "session_id" : "' || w.session_id || '"}')::json`;
+
+/**
+ * The open actions of a turn `t` as a JSON array, in the order of their calls; those of a call in the order in which they were asked.
+ * Those of the turns that its calls have begun come after its own.
+ */
 export const OPEN_ACTIONS = `(
-  SELECT coalesce(json_agg(${ACTION} ORDER BY w.step, w.index, w.id), '[]')
-  FROM waits w LEFT JOIN tool_calls c USING (turn_id, step, index) WHERE w.turn_id = t.id AND ${IS_ASKED})`;
+  SELECT coalesce(json_agg(action ORDER BY place, step, index, id), '[]') FROM (
+    SELECT ${ACTION} AS action, NULL AS place, w.step, w.index, w.id
+    FROM waits w LEFT JOIN tool_calls c USING (turn_id, step, index) WHERE w.turn_id = t.id AND ${IS_ASKED}
+    UNION ALL
+    SELECT ${ACTION_OF_CHILD}, d.created_at, w.step, w.index, w.id
+    FROM (${childrenOf('t.id')}) AS child JOIN delegations d ON d.child_turn_id = child.turn_id
+      JOIN waits w ON w.turn_id = child.turn_id LEFT JOIN tool_calls c ON (c.turn_id, c.step, c.index) = (w.turn_id, w.step, w.index)
+    WHERE ${IS_ASKED}) AS asked (action, place, step, index, id))`;
 
-/** SQL for when the oldest open action of a turn `t` was asked; null without one. */
-export const WAITING_SINCE = `(SELECT min(w.asked_at) FROM waits w WHERE w.turn_id = t.id AND ${IS_ASKED})`;
+/** SQL for when the oldest open action of a turn `t`, or of one that its calls have begun, was asked; null without one. */
+export const WAITING_SINCE = `(
+  SELECT min(w.asked_at) FROM waits w WHERE w.turn_id IN (SELECT t.id UNION ALL ${childrenOf('t.id')}) AND ${IS_ASKED})`;
 
-/** SQL that is true while a turn waits for an answer. `turn` is an SQL expression for its id. */
+/** SQL that is true while a turn itself waits for an answer. `turn` is an SQL expression for its id. */
 export function waitsForAnswer(turn: string): string {
   return `EXISTS (SELECT FROM waits w WHERE w.turn_id = ${turn} AND ${IS_ASKED})`;
+}
+
+/** SQL that is true while one of the turns that the calls of a turn have begun waits for an answer. */
+export function childWaitsForAnswer(turn: string): string {
+  return `EXISTS (${childrenOf(turn)} AND ${waitsForAnswer('o.turn_id')})`;
+}
+
+/** SQL that is true while a turn can only go on after an answer: none of the turns that its calls have begun runs. */
+export function standsStill(turn: string): string {
+  return `(NOT EXISTS (${childrenOf(turn)} AND NOT ${waitsForAnswer('o.turn_id')})
+    AND (${waitsForAnswer(turn)} OR ${childWaitsForAnswer(turn)}))`;
+}
+
+/** SQL for the ids of the open actions of a turn, in their order. */
+export function openActionsOf(turn: string): string {
+  return `ARRAY(SELECT w.id FROM waits w WHERE w.turn_id = ${turn} AND ${IS_ASKED} ORDER BY w.id)`;
 }
 
 /** SQL that is true while a turn waits, also if nobody is asked. */

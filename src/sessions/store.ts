@@ -1,5 +1,6 @@
 import type { Db, SelectQuery, Tx } from '../db/db.js';
 import { SessionEntity, type Overrides, type SessionRow } from '../db/entities/sessions.js';
+import { emptyAnswers } from '../db/answers-of-resources.js';
 import { resourcesOf, selectRows, softDelete } from '../db/resources.js';
 import { moneyJson } from '../db/money.js';
 import { isoText, rawSql, runSql, sql } from '../db/sql.js';
@@ -15,6 +16,7 @@ import {
   MODEL_ID,
   THINKING_ENABLED,
 } from './configured.js';
+import { isChildRow } from './child-session.js';
 import { familyOf, shareBudget } from './families.js';
 import { forgetApprovals, REMEMBERED_APPROVALS } from './remembered-approvals.js';
 import { isWaiting, OPEN_ACTIONS, WAITING_SINCE } from './required-actions.js';
@@ -81,15 +83,24 @@ export const CONTINUABLE = `CASE t.state WHEN 'cancelled' THEN true
   WHEN 'failed' THEN t.end_reason <> 'context_too_long'
   WHEN 'completed' THEN t.end_reason = 'budget_reached' END`;
 /** A model call under way counts when it ends, when another one begins, or when the turn waits. */
-const COUNTED_CALLS = `(
+const countedCalls = (turn: string): string => `(
   SELECT coalesce(sum(a.cost), 0) FROM model_calls a
-  WHERE a.turn_id = t.id AND a.currency = t.currency AND (a.ended_at IS NOT NULL
+  WHERE a.turn_id = ${turn}.id AND a.currency = ${turn}.currency AND (a.ended_at IS NOT NULL
     OR EXISTS (SELECT FROM model_calls b WHERE b.turn_id = a.turn_id AND (b.position, b.call) > (a.position, a.call))
-    OR ${isWaiting('t.id')}))`;
-/** What a session `r` cost: the turns before its latest one `t`, and that one. */
-const COST_SUM = `coalesce(t.cost_before + CASE WHEN t.ended_at IS NOT NULL THEN t.cost ELSE ${COUNTED_CALLS} END, 0)`;
+    OR ${isWaiting(`${turn}.id`)}))`;
+/** What a turn cost that has ended, or by now. */
+const costOf = (turn: string): string =>
+  `CASE WHEN ${turn}.ended_at IS NOT NULL THEN ${turn}.cost ELSE ${countedCalls(turn)} END`;
+/** The turns that an open turn `t` has begun by calls. */
+const CHILDREN = `FROM delegations d JOIN turns child ON child.id = d.child_turn_id WHERE d.turn_id = t.id`;
+const DELEGATED_COST = `CASE WHEN t.ended_at IS NOT NULL OR NOT t.has_children THEN t.delegated_cost
+  ELSE (SELECT coalesce(sum(${costOf('child')}), 0) ${CHILDREN} AND child.currency = t.currency) END`;
+const IS_DELEGATED_UNPRICED = `CASE WHEN t.ended_at IS NOT NULL OR NOT t.has_children THEN t.is_delegated_unpriced
+  ELSE (SELECT coalesce(bool_or(child.is_unpriced OR child.model_calls > 0 AND child.currency IS DISTINCT FROM t.currency), false) ${CHILDREN}) END`;
+/** What a session `r` cost: the turns before its latest one `t`, that one, and the turns that it has begun by calls. */
+const COST_SUM = `coalesce(t.cost_before + ${costOf('t')} + ${DELEGATED_COST}, 0)`;
 const COST = moneyJson(COST_SUM, {
-  isUnpriced: 'coalesce(t.was_unpriced OR t.is_unpriced, false)',
+  isUnpriced: `coalesce(t.was_unpriced OR t.is_unpriced OR ${IS_DELEGATED_UNPRICED}, false)`,
   currency: 'coalesce(t.currency, r.currency)',
 });
 
@@ -128,7 +139,7 @@ export function sessionsOf(db: Db, projectId: string): SelectQuery<SessionRow> {
 }
 
 export const SESSION_COLUMNS = `id, agent, project_id, model_id, thinking_enabled, instruction, mcp_servers, metadata, tools::text AS tools,
-  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, workspace, preview, required_actions::text AS required_actions, remembered_approvals::text AS remembered_approvals, waiting_since, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
+  end_user, turn_count, last_turn_id, turn_state, waiting, continuable, fallback_model_ids, budget, cost, workspace, preview, required_actions::text AS required_actions, remembered_approvals::text AS remembered_approvals, waiting_since, parent_session_id, forked_from_session_id, forked_from_turn_id, created_at, updated_at`;
 
 /** The statement of `findSession`, built once: every request of a session runs it, and building it takes 0.2 ms. */
 let statement: string | undefined;
@@ -143,7 +154,7 @@ export async function findSession(db: Db, projectId: string, id: string): Promis
 }
 
 /** The ids of a session and the state of its latest turn, without its contents, which may be megabytes. */
-export type SessionState = Pick<Session, 'id' | 'project_id' | 'last_turn_id' | 'turn_state'>;
+export type SessionState = Pick<Session, 'id' | 'project_id' | 'last_turn_id' | 'turn_state' | 'parent_session_id'>;
 
 /** Also what the storage of its project has. */
 type FoundState = SessionState & {
@@ -155,7 +166,7 @@ type FoundState = SessionState & {
 export async function findSessionState(db: Db, projectId: string, id: string): Promise<FoundState | null> {
   const [state] = await runSql<FoundState>(
     db,
-    sql`SELECT s.id, s.project_id, s.last_turn_id, t.state AS turn_state, ${rawSql(familyOf('s.id'))} AS family_id,
+    sql`SELECT s.id, s.project_id, s.parent_session_id, s.last_turn_id, t.state AS turn_state, ${rawSql(familyOf('s.id'))} AS family_id,
           json_build_object('bytes', coalesce(p.bytes, 0), 'row_bytes', coalesce(p.row_bytes, 0)) AS stored
         FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
           LEFT JOIN project_storage p ON p.project_id = s.project_id
@@ -258,6 +269,7 @@ export async function insertSession(tx: Tx, session: NewSession & OwnConfigurati
     required_actions: '[]',
     remembered_approvals: '[]',
     waiting_since: null,
+    parent_session_id: null,
     forked_from_session_id: null,
     forked_from_turn_id: null,
     ...times,
@@ -332,9 +344,9 @@ export function insertWorkspace(tx: Tx, { id, project_id }: Pick<NewSession, 'id
 export async function insertSessionState(tx: Tx, id: string, state: TurnState | 'idle', turnBytes = 0): Promise<void> {
   await runSql(
     tx,
-    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes)
+    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes, is_child)
         SELECT sessions.id, project_id, ${state}, created_at, metadata_updated_at, preview_folded,
-          ${SESSION_ROW_BYTES} + ${turnBytes}::bigint
+          ${SESSION_ROW_BYTES} + ${turnBytes}::bigint, ${rawSql(isChildRow('sessions'))}
         FROM sessions LEFT JOIN configurations c ON c.id = sessions.id WHERE sessions.id = ${id}`,
   );
 }
@@ -401,10 +413,29 @@ const REPLACE_AGENT = `
     currency = coalesce(currency, $6)
   WHERE id = $1`;
 
-/** Soft-deletes a locked session together with its events, and discards its workspace and what waits. */
-export async function softDeleteSession(tx: Tx, id: string): Promise<{ hadWorkspace: boolean }> {
+/**
+ * Soft-deletes a locked session together with its events and its child sessions, and discards their workspaces and what waits. Returns the
+ * ids of those that had a workspace.
+ */
+export async function softDeleteSession(tx: Tx, id: string): Promise<string[]> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
-  const workspaces = await runSql(tx, sql`DELETE FROM workspaces WHERE session_id = ${id} RETURNING session_id`);
+  const children = await deleteChildren(tx, [id]);
+  const workspaces = await runSql<{ id: string }>(
+    tx,
+    sql`DELETE FROM workspaces WHERE session_id = ANY(${[id, ...children]}::text[]) RETURNING session_id AS id`,
+  );
   await softDelete(tx, SessionEntity, id);
-  return { hadWorkspace: workspaces.length > 0 };
+  return workspaces.map((workspace) => workspace.id);
+}
+
+/** Child sessions go with their parents, which the transaction has locked. They have no open turn. Returns their ids. */
+export async function deleteChildren(tx: Tx, parentIds: string[]): Promise<string[]> {
+  const rows = await tx.query<[{ id: string }[], number]>(
+    `UPDATE sessions SET deleted_at = clock_timestamp()
+     WHERE parent_session_id = ANY($1) AND deleted_at IS NULL RETURNING id`,
+    [parentIds],
+  );
+  const ids = rows[0].map((row) => row.id);
+  if (ids.length > 0) await emptyAnswers(tx, ids);
+  return ids;
 }

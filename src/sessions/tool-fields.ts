@@ -1,4 +1,5 @@
 import type { Db } from '../db/db.js';
+import { runSql, sql } from '../db/sql.js';
 import { groupName } from '../projects/approver-groups.js';
 import { described, objectSchema } from '../platform/object-schema.js';
 import { setImmediate } from 'node:timers/promises';
@@ -12,6 +13,7 @@ import { toolStatuses } from '../mcp/tool-status.js';
 import { isUsableSchema } from './custom-tool-schema.js';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import type {
+  AgentTool,
   CustomTool,
   McpToolset,
   PermissionPolicy,
@@ -19,9 +21,11 @@ import type {
   WorkspaceToolset,
 } from '../db/entities/sessions.js';
 import {
+  AGENT_TOOL_PREFIX,
   BUILT_IN_TOOL_NAMES,
   hasWorkspace,
   isWorkspaceTool,
+  MAX_AGENTS,
   MCP_TOOL_PREFIX,
   WAIT,
   WORKSPACE_TOOL_NAMES,
@@ -66,7 +70,7 @@ const configOf = <const Name extends object>(id: string, description: string, na
 const sessionToolSchema = {
   $id: 'SessionTool',
   description:
-    'The permissions and questions of an MCP server’s tools, a workspace for the agent, a tool with which it waits, or a tool that your client runs.',
+    'The permissions and questions of an MCP server’s tools, a workspace for the agent, a tool with which it waits, another agent that it may call, or a tool that your client runs.',
   type: 'object',
   required: ['type'],
   discriminator: { propertyName: 'type' },
@@ -135,6 +139,33 @@ const sessionToolSchema = {
       additionalProperties: false,
     },
     {
+      $id: 'AgentTool',
+      description:
+        'Another agent to which this one may give tasks. It works in a child session, and its answer is the result of the call.',
+      type: 'object',
+      properties: {
+        type: { const: 'agent' },
+        agent_id: { type: 'string', description: 'Id of the agent. Each agent may have one entry.' },
+        version: {
+          $id: 'AgentToolVersion',
+          description: 'The version that works on a call: a number, or `live`, the default: the one that is live then.',
+          anyOf: [
+            {
+              $id: 'CalledVersionNumber',
+              description: 'A version.',
+              type: 'integer',
+              minimum: 1,
+              maximum: 2_147_483_647,
+            },
+            { $id: 'CalledVersionLive', description: 'The version that is live.', const: 'live' },
+          ],
+        },
+        permission_policy: permissionPolicy,
+      },
+      required: ['type', 'agent_id'],
+      additionalProperties: false,
+    },
+    {
       $id: 'CustomTool',
       description: 'A tool that your client runs: the turn waits for its result.',
       type: 'object',
@@ -168,8 +199,9 @@ const sessionToolSchema = {
 export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,
-  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS + 2,
-  description: 'Permissions of MCP servers’ tools, a workspace, the tool `wait`, and custom tools.',
+  // One agent more than allowed, so that the error names its place.
+  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS + MAX_AGENTS + 3,
+  description: 'Permissions of MCP servers’ tools, a workspace, the tool `wait`, other agents, and custom tools.',
 } as const;
 
 /**
@@ -189,7 +221,10 @@ export async function checkTools(tools: SessionTool[], serverIds: string[]): Pro
     } else if (tool.type === 'wait') {
       if (tools.findIndex(({ type }) => type === 'wait') < index)
         throw validationError(path, 'is a second wait; a session has one at most');
-    } else {
+    } else if (tool.type === 'agent') checkAgent(tools, tool, index);
+    else {
+      if (tool.name.startsWith(AGENT_TOOL_PREFIX) && tools.some(({ type }) => type === 'agent'))
+        throw validationError(`${path}/name`, `must not start with ${AGENT_TOOL_PREFIX} beside an entry agent`);
       if (tool.name === WAIT && tools.some(({ type }) => type === 'wait'))
         throw validationError(`${path}/name`, 'is the name of the built-in tool of the entry wait');
       if (hasWorkspace(tools) && isWorkspaceTool(tool.name))
@@ -197,6 +232,16 @@ export async function checkTools(tools: SessionTool[], serverIds: string[]): Pro
       await checkCustomTool(tool, path, names);
     }
   }
+}
+
+function checkAgent(tools: SessionTool[], { agent_id: id, permission_policy: policy }: AgentTool, index: number): void {
+  const path = `/tools/${index}/agent_id`;
+  const before = tools.slice(0, index).filter((tool) => tool.type === 'agent');
+  if (before.some((tool) => tool.agent_id === id))
+    throw validationError(path, 'has an entry already; send one per agent');
+  if (before.length === MAX_AGENTS)
+    throw validationError(path, `is agent number ${MAX_AGENTS + 1}, at most ${MAX_AGENTS} are allowed`);
+  if (policy !== undefined) checkPolicy(policy, `/tools/${index}`);
 }
 
 function checkToolset(tool: McpToolset, path: string, serverIds: string[], seen: Set<string>): void {
@@ -295,6 +340,27 @@ export async function requireOfferedTools(db: Db, projectId: string, tools: Sess
 function leftOut({ tools_left_out: count, tool_list }: McpServerRow): string {
   if (count === 0) return '';
   return ` among the ${tool_list.length} that are kept; it lists ${count} more, so PATCH its allowed_tools with those that you need`;
+}
+
+/**
+ * @throws ServiceError `agent_not_found` or `agent_version_not_found` for the first entry that names an agent, or a version, which does
+ * not exist
+ */
+export async function requireCallableAgents(db: Db, projectId: string, tools: SessionTool[]): Promise<void> {
+  const entries = tools.filter((tool) => tool.type === 'agent');
+  if (entries.length === 0) return;
+  const found = await runSql<{ id: string; version: number }>(
+    db,
+    sql`SELECT id, version FROM agents WHERE project_id = ${projectId} AND deleted_at IS NULL
+          AND id = ANY(${entries.map(({ agent_id: id }) => id)}::text[])`,
+  );
+  const versions = new Map(found.map(({ id, version }) => [id, version]));
+  for (const { agent_id: id, version = 'live' } of entries) {
+    const newest = versions.get(id);
+    if (newest === undefined) throw new ServiceError('agent_not_found', `There is no agent ${id}.`);
+    if (version !== 'live' && version > newest)
+      throw new ServiceError('agent_version_not_found', `The agent ${id} has no version ${version}.`);
+  }
 }
 
 /** The custom tools, checked before, in the form sent to the model: with schemas that its API accepts. */

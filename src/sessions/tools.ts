@@ -13,6 +13,13 @@ export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number] | WorkspaceTo
 export const WAIT = 'wait';
 export const MAX_WAIT_SECONDS = 86_400;
 
+/** The prefix of the tools that call other agents (decisions.md "Agents that call agents"), reserved in sessions that have them. */
+export const AGENT_TOOL_PREFIX = 'agent__';
+/** Entries of type `agent` in `tools`. */
+export const MAX_AGENTS = 20;
+/** Turns that the calls of one turn may begin in its life. */
+export const MAX_CHILDREN = 50;
+
 /** Names of the tools of a workspace (decisions.md "Workspace"), reserved for them in sessions that have one. */
 export const WORKSPACE_TOOL_NAMES = ['bash', 'read', 'write', 'edit'] as const;
 export type WorkspaceToolName = (typeof WORKSPACE_TOOL_NAMES)[number];
@@ -53,7 +60,7 @@ export function permissionOf(
 }
 
 /** What a policy says. */
-function permissionBy(policy: PermissionPolicy | undefined): ToolPermission {
+export function permissionBy(policy: PermissionPolicy | undefined): ToolPermission {
   const permission = policy?.type === 'always_ask' ? 'ask' : 'allow';
   return { permission, approvers: policy?.approvers ?? [], asksEverywhere: false };
 }

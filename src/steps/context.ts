@@ -2,9 +2,10 @@ import type { Db } from '../db/db.js';
 import type { McpTool, RequiredApproval } from '../db/entities/mcp-servers.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { McpToolset, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
+import type { McpToolset, PermissionPolicy, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 import type { Workspace } from '../workspaces/store.js';
 import { SPENT_OR_RESERVED } from '../db/money.js';
+import { isChildRow } from '../sessions/child-session.js';
 import type { Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import {
@@ -29,6 +30,17 @@ interface TurnServer {
   asUser: boolean;
 }
 
+/** An agent that calls of a turn may name, as it was when the turn began. */
+export interface CallableAgent {
+  id: string;
+  /** Null: the one that is live at the time of the call. */
+  version: number | null;
+  name: string;
+  description: string;
+  /** That of the entry; null without one. */
+  policy: PermissionPolicy | null;
+}
+
 export interface TurnContext extends Pick<
   TurnFields,
   'id' | 'sessionId' | 'projectId' | 'number' | 'state' | 'queuedAt' | 'modelId' | 'messageNumber' | 'hasWaiting'
@@ -38,9 +50,15 @@ export interface TurnContext extends Pick<
   files: FileSnapshot[];
   fallbackModelId: string | null;
   fallbackModelIds: string[];
+  /** In a child session that of its parent. */
   budget: Budget | null;
-  /** The decimal number that the session's model calls cost so far, with those of its copies and what these reserve. */
+  /** The decimal number that the model calls cost so far which the budget is for, with what those of copies reserve. */
   spent: string;
+  /** The turn that has a call on which this one works, and its session; null for others. */
+  parentTurnId: string | null;
+  parentSessionId: string | null;
+  /** The agents that it may call, in the order of the entries of `tools`. */
+  agents: CallableAgent[];
   thinkingEnabled: boolean;
   instruction: string | null;
   /** The connected servers, in the session's order. */
@@ -65,9 +83,15 @@ export const CONTEXT = rawSql(`
   coalesce(turns.message_number, turns.number) AS "messageNumber", turns.has_waiting AS "hasWaiting",
   coalesce(turns.fallback_model_id, turns.model_id, ${MODEL_ID}) AS "modelId",
   turns.fallback_model_id AS "fallbackModelId", ${FALLBACK_MODEL_IDS} AS "fallbackModelIds",
-  sessions.budget, ${SPENT_OR_RESERVED}::text AS spent,
+  turns.parent_turn_id AS "parentTurnId", sessions.parent_session_id AS "parentSessionId",
+  CASE WHEN ${isChildRow('sessions')} THEN (SELECT p.budget FROM sessions p WHERE p.id = sessions.parent_session_id)
+    ELSE sessions.budget END AS budget, ${SPENT_OR_RESERVED}::text AS spent,
   coalesce(turns.thinking_enabled, ${THINKING_ENABLED}) AS "thinkingEnabled",
-  ${INSTRUCTION} AS instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes", (
+  ${INSTRUCTION} AS instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes",
+  CASE WHEN 'agent' = ANY(entries.types) AND turns.parent_turn_id IS NULL THEN coalesce((
+    SELECT json_agg(json_build_object('id', agent_id, 'version', version, 'name', name, 'description', description,
+      'policy', permission_policy) ORDER BY index)
+    FROM turn_agents WHERE turn_id = turns.id), '[]') ELSE '[]' END AS agents, (
     SELECT json_build_object('version', version, 'manifestKey', objects[1], 'cwd', cwd, 'entry', entry)
     FROM workspaces, json_array_elements(c.tools) AS entry
     WHERE session_id = sessions.id AND entry->>'type' = 'workspace') AS workspace, coalesce((

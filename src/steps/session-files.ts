@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.js';
+import type { Db } from '../db/db.js';
 import type { FileRow } from '../db/entities/files.js';
 import type { FileSnapshot } from '../events/fields.js';
 import type { TurnContext } from './context.js';
@@ -16,7 +16,7 @@ export interface SessionFile extends FileSnapshot {
  * statement reads the events that name files, and no other ones.
  */
 export async function sessionFiles(
-  db: Database,
+  db: Db,
   { sessionId, projectId }: Pick<TurnContext, 'sessionId' | 'projectId'>,
 ): Promise<SessionFile[]> {
   return db.query<SessionFile[]>(

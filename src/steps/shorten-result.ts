@@ -56,15 +56,20 @@ export async function shortenResult(
   return { content: [{ type: 'text', text: note }], overflowKey };
 }
 
-/** Shortens a new result that is too long to be given to the model whole. */
+/**
+ * Shortens a new result that is too long to be given to the model whole.
+ * @param endBytes bytes of its end that are kept
+ */
 export async function limitResult(
   storage: Storage,
   call: ResultKey & { name: string },
   content: ResultBlock[],
+  endBytes = 0,
 ): Promise<{ content: ResultBlock[]; overflowKey: string | null }> {
   if (Buffer.byteLength(textOf(content)) <= MAX_WHOLE_BYTES) return { content, overflowKey: null };
   // Of what a command writes the end matters as much: errors are there.
-  const [keepBytes, keepEnd] = call.name === 'bash' ? [PREVIEW_BYTES / 2, PREVIEW_BYTES / 2] : [PREVIEW_BYTES, 0];
+  const [keepBytes, keepEnd] =
+    call.name === 'bash' ? [PREVIEW_BYTES / 2, PREVIEW_BYTES / 2] : [PREVIEW_BYTES, Math.min(endBytes, PREVIEW_BYTES)];
   const { content: preview, overflowKey } = await shortenResult(storage, call, content, keepBytes, null, keepEnd);
   return { content: [...preview, ...content.filter((block) => block.type !== 'text')], overflowKey };
 }

@@ -103,6 +103,10 @@ export interface ToolResult {
   isError: boolean;
   /** What the call did to the workspace; for the event. */
   workspace?: EventData['agent.tool_result']['workspace'];
+  /** What became of the turn that the call had begun; for the event. */
+  delegation?: EventData['agent.tool_result']['delegation'];
+  /** Bytes of the end of the text that stay if it is too long for the model. */
+  endBytes?: number;
   /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
   eventsBefore?: (tx: Tx) => Promise<NewEvent[]>;
   /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
@@ -112,7 +116,7 @@ export interface ToolResult {
 }
 
 /** The part of a result that is stored in one way, whether the call ran or not. */
-type StoredResult = Pick<ToolResult, 'content' | 'isError' | 'eventsBefore' | 'commit'> & {
+type StoredResult = Pick<ToolResult, 'content' | 'isError' | 'endBytes' | 'eventsBefore' | 'commit'> & {
   /** Null if another event takes the place of `agent.tool_result`. */
   event: NewEvent | null;
 };
@@ -175,11 +179,11 @@ async function storeWithEvents(
   deps: StoreDeps,
   call: ToolCallRow,
   from: ToolCallRow['state'],
-  { content, isError, event, eventsBefore, commit }: StoredResult,
+  { content, isError, endBytes, event, eventsBefore, commit }: StoredResult,
   by?: ActivityTask,
 ): Promise<void> {
   const { turnId, step, index } = call;
-  const kept = await limitResult(deps.storage, call, content);
+  const kept = await limitResult(deps.storage, call, content, endBytes);
   const stored = JSON.stringify(kept.content);
   const token = by === undefined ? null : Buffer.from(by.token);
   try {
@@ -200,7 +204,7 @@ async function storeWithEvents(
 
 function resultEvent(
   { toolUseId, name, changedInput }: ToolCallRow,
-  { content, isError, workspace }: ToolResult,
+  { content, isError, workspace, delegation }: ToolResult,
 ): NewEvent {
   const text = textOf(content);
   const shown = truncateUtf8(text, MAX_EVENT_BYTES);
@@ -214,6 +218,7 @@ function resultEvent(
       ...(changedInput !== null && { input: parseExact(changedInput) as ToolCallRow['input'] }),
       ...(shown.length < text.length && { truncated: true as const }),
       ...(workspace !== undefined && { workspace }),
+      ...(delegation !== undefined && { delegation }),
     },
   };
 }

@@ -23,7 +23,7 @@ export type { StartedActivity, WorkflowState };
 /** What the start of a turn's workflow needs: ids only, never content (docs/architecture.md). */
 export type StartableTurn = Pick<
   TurnFields,
-  'id' | 'sessionId' | 'projectId' | 'modelId' | 'mcpServers' | 'runningMs' | 'trace'
+  'id' | 'sessionId' | 'projectId' | 'modelId' | 'mcpServers' | 'agents' | 'runningMs' | 'trace'
 >;
 
 /** The workflows of turns: workflow id = turn id. */
@@ -86,6 +86,7 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
         modelId: turn.modelId,
         details,
         mcpServers: turn.mcpServers,
+        ...(turn.agents > 0 && { agents: turn.agents }),
         maxSteps: options.maxSteps,
         remainingMs: Math.max(0, Math.round(options.turnTimeoutMs - turn.runningMs)),
         searchable,

@@ -9,6 +9,7 @@ import { exactText } from '../platform/exact-json.js';
 import { foldCase } from '../platform/fold-case.js';
 import { newId } from '../platform/ids.js';
 import type { Logger } from '../platform/logger.js';
+import { isChildRow } from '../sessions/child-session.js';
 import { AGENT_SKILLS, AGENT_VERSION, configurationOfSession, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { insertWorkspace } from '../sessions/store.js';
@@ -37,6 +38,8 @@ export interface LockedSession {
   lacks_workspace: boolean;
   model_id: string;
   mcp_servers: number;
+  agents: number;
+  parent_session_id: string | null;
   turn_count: number;
   last_state: TurnState | null;
   has_waiting: boolean;
@@ -54,9 +57,10 @@ const READ_SESSION = `
     s.agent_id, ${AGENT_VERSION('s')} AS agent_version, s.overrides_number, (${AGENT_SKILLS('s')})::text AS agent_skills,
     s.agent_id IS NOT NULL AND ${HAS_ENTRY('workspace')}
       AND NOT EXISTS (SELECT FROM workspaces w WHERE w.session_id = s.id) AS lacks_workspace,
-    s.turn_count, t.state AS last_state,
+    CASE WHEN ${isChildRow('s')} THEN 0 ELSE c.agents END AS agents, s.parent_session_id, s.turn_count, t.state AS last_state,
     EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id) AS has_waiting,
-    coalesce(t.cost_before + t.cost, 0) AS cost_before, coalesce(t.was_unpriced OR t.is_unpriced, false) AS was_unpriced,
+    coalesce(t.cost_before + t.cost + t.delegated_cost, 0) AS cost_before,
+    coalesce(t.was_unpriced OR t.is_unpriced OR t.is_delegated_unpriced, false) AS was_unpriced,
     coalesce(t.currency, s.currency) AS currency, clock_timestamp() AS now
   FROM sessions s ${configurationOfSession('s')} LEFT JOIN turns t ON t.id = s.last_turn_id
   WHERE s.id = $1 AND s.project_id = $2 AND s.deleted_at IS NULL`;
@@ -94,6 +98,8 @@ interface NewTurn {
   continues_turn_id?: string;
   message_number?: number;
   from_queue?: true;
+  /** The turn that has a call on which this one works. */
+  parent_turn_id?: string;
 }
 
 /** The turn, its place among the open ones, and what its session shows of it: one statement costs less than three. */
@@ -102,10 +108,12 @@ const OPEN_TURN = `
       INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
         continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
         queued_at, transition_at, progress_at, configuration_id, agent_id, agent_version, overrides_number, agent_skills,
-        sent_by_key, sent_by_actor)
+        sent_by_key, sent_by_actor, parent_turn_id)
       VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $19, $20, $21, $22, $23,
-        $24, $25)),
-    open AS (INSERT INTO open_turns (turn_id, session_id, project_id, namespace) VALUES ($1, $2, $3, $16))
+        $24, $25, $26)),
+    open AS (
+      INSERT INTO open_turns (turn_id, session_id, project_id, namespace, parent_turn_id, parent_session_id)
+      VALUES ($1, $2, $3, $16, $26, $27))
   UPDATE sessions SET turn_count = $4::integer, last_turn_id = $1,
     preview = CASE WHEN $4::integer = 1 THEN $17::text ELSE preview END,
     preview_folded = CASE WHEN $4::integer = 1 THEN $18::text ELSE preview_folded END
@@ -138,12 +146,13 @@ export function openTurn(
       session.agent_skills,
     ],
     ...[turn.sent_by?.keyId ?? null, turn.sent_by?.actor ?? null],
+    ...[turn.parent_turn_id ?? null, session.parent_session_id],
   ]);
   if (session.lacks_workspace) insertWorkspace(tx, session);
   insertEvents(tx, { id: turn.id, session_id: sessionId, number }, [event]);
   return {
     ...{ id: turn.id, sessionId, projectId, number, event, runningMs: 0, trace: turn.trace, hasWaiting },
-    ...{ modelId: turn.model_id ?? session.model_id, mcpServers: session.mcp_servers },
+    ...{ modelId: turn.model_id ?? session.model_id, mcpServers: session.mcp_servers, agents: session.agents },
   };
 }
 

@@ -1,15 +1,18 @@
 import type { Database, Tx } from '../db/db.js';
 import { transaction, write } from '../db/transaction.js';
 import { insertEvents } from '../events/store.js';
+import { ownerOf } from '../sessions/child-session.js';
 import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
 import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import type { Notifier } from '../stream/notify.js';
 import type { TurnPosition } from '../stream/position.js';
+import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
 import { DELIVERIES_CHANNEL } from '../webhooks/record-deliveries.js';
 import { OvertakenError, TurnEndedError } from './errors.js';
 import { observeOutcome, traceTurn } from './outcome.js';
+import type { TurnResult } from './outcome.js';
 import type { ModelUsage } from './spent.js';
 import { Turn } from './turn.js';
 import { lockTurnRow, updateTurnRow } from './turn-row.js';
@@ -18,6 +21,8 @@ export interface TurnDeps {
   db: Database;
   notifier: Notifier;
   log: Logger;
+  /** Signals the turn that waits for one that ends. Without it, the reconciler finds that. */
+  workflows?: Partial<TurnWorkflows>;
   /** Without it, the metadata of turns that end are kept until maintenance forgets them. */
   config?: Pick<Config, 'usageMetadataDays'>;
 }
@@ -82,12 +87,12 @@ function saveTurn(tx: Tx, turn: Turn, { config }: Pick<TurnDeps, 'config'>): voi
   const { row, events, ended } = turn;
   updateTurnRow(tx, row);
   if (events.length > 0) insertEvents(tx, row, events);
-  if (ended !== null) closeTurn(tx, turn, ended.byModel, config?.usageMetadataDays !== 0);
+  if (ended !== null) closeTurn(tx, turn, ended, config?.usageMetadataDays !== 0);
   else if (turn.cancelRequested) write(tx, MARK_CANCELLED, [row.id, row.cancel_requested_at]);
 }
 
 /** Notifies watchers of a committed change. If it ended the turn, the end is counted, logged and traced. */
-async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Promise<void> {
+async function notifyWatchers({ db, notifier, log, workflows }: TurnDeps, turn: Turn): Promise<void> {
   const { events, streamed, ended } = turn;
   if (events.length === 0) return;
   const before = events[0]!.position - 1;
@@ -96,14 +101,25 @@ async function notifyWatchers({ db, notifier, log }: TurnDeps, turn: Turn): Prom
   if (events.some(({ type }) => isWebhookEvent(type))) notifier.send(DELIVERIES_CHANNEL, '');
   if (ended === null) return;
   observeOutcome(turn, ended, log);
+  if (turn.parentTurnId !== null) signalParent(turn.parentTurnId, { workflows, log });
   await traceTurn(db, turn, ended);
+}
+
+/** Signals the turn that waits for this one. If the signal is lost, the reconciler sends it again (src/delegations/rounds). */
+function signalParent(turnId: string, { workflows, log }: Pick<TurnDeps, 'workflows' | 'log'>): void {
+  workflows
+    ?.signalAnswers?.(turnId)
+    .catch((err: unknown) =>
+      log.warn({ err, turn_id: turnId }, 'the end of a child turn did not reach Temporal; the reconciler tries again'),
+    );
 }
 
 const MARK_CANCELLED =
   'UPDATE open_turns SET cancel_requested_at = $2 WHERE turn_id = $1 AND cancel_requested_at IS NULL';
 
 /** What goes with the end of a turn: its place among the open ones, what it waits for, and what it took of each model. */
-function closeTurn(tx: Tx, { row }: Turn, byModel: ModelUsage[], keepsMetadata: boolean): void {
+function closeTurn(tx: Tx, { row }: Turn, { byModel, delegated }: TurnResult, keepsMetadata: boolean): void {
+  if (delegated !== null) write(tx, SET_DELEGATED, [row.id, delegated.cost, delegated.isUnpriced]);
   write(tx, CLOSE_TURN, [row.id, row.ended_at, row.session_id, row.state]);
   const models = byModel.length === 0 ? [UNUSED] : byModel;
   const of = (pick: (usage: ModelUsage | typeof UNUSED) => unknown): unknown[] => models.map(pick);
@@ -123,6 +139,8 @@ const CLOSE_TURN = `
     session AS (UPDATE session_states SET state = $4 WHERE session_id = $3 AND state <> $4)
   DELETE FROM open_turns WHERE turn_id = $1`;
 
+const SET_DELEGATED = 'UPDATE turns SET delegated_cost = $2, is_delegated_unpriced = $3 WHERE id = $1';
+
 /** A turn without calls counts for the model that it asked for. */
 const UNUSED = {
   modelId: null,
@@ -139,11 +157,12 @@ const INSERT_TURN_USAGE = `
   INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, model_calls, input_tokens,
     output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, currency, is_unpriced, is_first, agent_id, agent_version)
   SELECT $1, coalesce(m.model_id, $5, (
-      SELECT ${MODEL_ID} FROM turns t ${configurationOfTurn('t')} WHERE t.id = $1)), s.project_id, s.id, $3::timestamptz,
-    CASE WHEN NOT $4::boolean THEN '{}' WHEN s.end_user IS NULL THEN s.metadata
-      ELSE (s.metadata::jsonb || jsonb_build_object('', s.end_user))::json END, model_calls, input, output, cache_read, cache_write, cost, $6,
+      SELECT ${MODEL_ID} FROM turns t ${configurationOfTurn('t')} WHERE t.id = $1)), s.project_id,
+    o.id, $3::timestamptz,
+    CASE WHEN NOT $4::boolean THEN '{}' WHEN o.end_user IS NULL THEN o.metadata
+      ELSE (o.metadata::jsonb || jsonb_build_object('', o.end_user))::json END, model_calls, input, output, cache_read, cache_write, cost, $6,
     is_unpriced, n = 1, $15, $16
-  FROM sessions s, unnest($7::text[], $8::integer[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
+  FROM sessions s JOIN sessions o ON o.id = ${ownerOf('s')}, unnest($7::text[], $8::integer[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
     $13::numeric[], $14::boolean[])
     WITH ORDINALITY AS m (model_id, model_calls, input, output, cache_read, cache_write, cost, is_unpriced, n)
   WHERE s.id = $2

@@ -5,7 +5,7 @@ import type { TurnState } from '../db/turn-states.js';
 import type { SkillSnapshot, StopReason, Timing, TurnFailureType, Usage, UsageDetails } from '../events/fields.js';
 import type { PageRows } from '../platform/page.js';
 import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
-import { waitsForAnswer } from '../sessions/required-actions.js';
+import { standsStill } from '../sessions/required-actions.js';
 
 /** A turn with its outcome. What does not exist yet is null. */
 export interface FoundTurn {
@@ -21,6 +21,8 @@ export interface FoundTurn {
   continues_turn_id: string | null;
   sent_by_key: string | null;
   sent_by_actor: string | null;
+  /** The turn that has a call on which this one works. */
+  parent_turn_id: string | null;
   /** True while calls of the turn wait for an answer. */
   waits: boolean;
   created_at: string;
@@ -57,7 +59,7 @@ const ROWS = `
   t.id, t.session_id, t.number, t.state, coalesce(t.model_id, ${MODEL_ID}) AS model_id,
   t.agent_id, t.agent_version, t.agent_skills, t.continues_turn_id, t.sent_by_key, t.sent_by_actor,
   t.queued_at AS created_at, t.started_at, t.ended_at,
-  t.state = 'running' AND ${waitsForAnswer('t.id')} AS waits,
+  t.state = 'running' AND ${standsStill('t.id')} AS waits, t.parent_turn_id,
   ${MUST_GIVE_OUTPUT} AS must_give_output,
   ${storable('e.data')} AS outcome, ${storable('m.data')} AS last_message, coalesce(m.page_bytes, 0) + coalesce(e.page_bytes, 0) AS page_bytes`;
 const EVENTS = `
@@ -67,7 +69,7 @@ const EVENTS = `
     SELECT data, page_bytes FROM events
     WHERE session_id = t.session_id AND type = 'agent.message' AND turn_number = t.number
     ORDER BY position DESC LIMIT 1) m ON true`;
-const TURN_COLUMNS = `id, session_id, number, state, model_id, agent_id, agent_version, agent_skills, continues_turn_id,
+const TURN_COLUMNS = `id, session_id, number, state, model_id, agent_id, agent_version, agent_skills, continues_turn_id, parent_turn_id,
   sent_by_key, sent_by_actor, waits, created_at, started_at, ended_at,
   outcome->>'stop_reason' AS stop_reason, outcome->'error' AS error, outcome->'usage' AS usage,
   outcome->'usage_details' AS usage_details, outcome->'timing' AS timing, last_message->>'content' AS message,

@@ -22,7 +22,7 @@ databaseGauges([
     name: 'projects_full',
     help: 'Projects with as many open turns as max_running_turns: their messages are refused or wait',
     query: `SELECT count(*)::integer AS value
-            FROM (SELECT project_id, count(*) AS open FROM open_turns GROUP BY project_id) AS taken
+            FROM (SELECT project_id, count(*) AS open FROM open_turns WHERE parent_turn_id IS NULL GROUP BY project_id) AS taken
               JOIN projects ON projects.id = project_id
             WHERE open >= max_running_turns`,
   },

@@ -14,6 +14,7 @@ import {
   turnsEnded,
   turnSeconds,
 } from '../platform/metrics.js';
+import type { DelegatedFact } from './facts.js';
 import type { ModelUsage } from './spent.js';
 
 /** How a turn is to end. */
@@ -34,6 +35,8 @@ export interface TurnResult {
   usage: Usage | null;
   usage_details: UsageDetails | null;
   byModel: ModelUsage[];
+  /** What the turns cost that it has begun by calls; null without any. */
+  delegated: Pick<DelegatedFact, 'cost' | 'isUnpriced'> | null;
   timing: Timing;
   /** Milliseconds from the cancel request to the end; null without a request. */
   cancel_ms: number | null;
@@ -44,7 +47,7 @@ export function observeOutcome(turn: Pick<TurnFields, 'id' | 'sessionId'>, resul
   const { state, usage, usage_details, timing, cancel_ms } = result;
   const reason = result.stop_reason ?? result.error?.type ?? 'cancelled';
   const ids = { turn_id: turn.id, session_id: turn.sessionId };
-  const { cost, ...details } = usage_details ?? {};
+  const { cost, delegated: _, ...details } = usage_details ?? {};
   const facts = { ...timing, ...usage, ...details, cost: cost?.amount, currency: cost?.currency, cancel_ms };
   log.info({ ...ids, state, reason, ...facts }, 'turn ended');
   turnsEnded.inc({ state, reason });

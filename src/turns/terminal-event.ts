@@ -1,7 +1,9 @@
+import type { UsageDetails } from '../events/fields.js';
 import type { NewEvent } from '../events/schema.js';
+import { toDecimal, toUnits } from '../platform/decimal.js';
 import { parseExact } from '../platform/exact-json.js';
 import { msBetween } from '../platform/timestamps.js';
-import type { TurnFacts } from './facts.js';
+import type { DelegatedFact, TurnFacts } from './facts.js';
 import type { TurnOutcome, TurnResult } from './outcome.js';
 import type { Spent } from './spent.js';
 import { timing } from './timing.js';
@@ -18,11 +20,11 @@ export function terminalEvent(
   const hasRun = row.started_at !== null;
   const spent = {
     usage: hasRun ? usage : null,
-    usage_details: hasRun ? details : null,
+    usage_details: hasRun ? { ...details, ...delegatedUsage(facts.delegated) } : null,
     timing: timing(row, facts, at).timing,
   };
   const cancel_ms = row.cancel_requested_at === null ? null : msBetween(row.cancel_requested_at, at);
-  const result = { state: outcome.kind, cancel_ms, byModel, ...spent };
+  const result = { state: outcome.kind, cancel_ms, byModel, delegated: facts.delegated, ...spent };
   switch (outcome.kind) {
     case 'cancelled':
       return { event: { type: 'turn.cancelled', data: spent }, result };
@@ -38,6 +40,14 @@ export function terminalEvent(
       return { event: { type: 'turn.failed', data: { error, ...spent } }, result: { ...result, error } };
     }
   }
+}
+
+function delegatedUsage(delegated: DelegatedFact | null): Pick<UsageDetails, 'delegated'> {
+  if (delegated === null) return {};
+  const { turns, modelCalls, inputTokens, outputTokens, cost, currency, isUnpriced } = delegated;
+  const money = isUnpriced || currency === null ? null : { amount: toDecimal(toUnits(cost)), currency };
+  const calls = { model_calls: modelCalls, input_tokens: inputTokens, output_tokens: outputTokens };
+  return { delegated: { turns, ...calls, cost: money } };
 }
 
 /** The value of a turn with `output_schema`; undefined in other turns. A budget ends a turn where its message is not known. */

@@ -27,6 +27,9 @@ export interface TimelineEntry {
   tool_use_id: string | null;
   mcp_server_id: string | null;
   action: RequiredAction['type'] | null;
+  /** Of the turn that a call of another agent has begun. */
+  session_id: string | null;
+  turn_id: string | null;
 }
 
 /** The place of an entry: its begin, and what decides between entries that begin at the same time. */
@@ -51,7 +54,8 @@ const PARTS = rawSql(`
     coalesce(turn.started_at, turn.ended_at) AS finish,
     CASE WHEN turn.started_at IS NOT NULL THEN 'ok' WHEN ${IS_OPEN} THEN 'running' ELSE ${BROKEN_OFF} END AS status,
     NULL AS message_id, NULL AS model_id, NULL::integer AS first_token_ms, NULL::json AS usage, NULL::json AS cost,
-    NULL::json AS error, NULL AS tool_use_id, NULL AS mcp_server_id, NULL AS action
+    NULL::json AS error, NULL AS tool_use_id, NULL AS mcp_server_id, NULL AS action,
+    NULL AS session_id, NULL AS turn_id
   FROM turn
   UNION ALL
   SELECT 'connect', 1, 0, 0, '', NULL,
@@ -59,7 +63,7 @@ const PARTS = rawSql(`
     coalesce(turn.connected_at, turn.ended_at),
     CASE WHEN turn.connected_at IS NULL THEN CASE WHEN ${IS_OPEN} THEN 'running' ELSE ${BROKEN_OFF} END
       WHEN EXISTS (SELECT FROM turn_servers c WHERE c.turn_id = turn.id AND NOT c.connected) THEN 'failed' ELSE 'ok' END,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM turn JOIN configurations c ON c.id = turn.configuration_id
   WHERE turn.started_at IS NOT NULL AND cardinality(c.mcp_servers) > 0
     AND (turn.connected_at IS NOT NULL OR NOT EXISTS (SELECT FROM model_calls a WHERE a.turn_id = turn.id))
@@ -75,7 +79,7 @@ const PARTS = rawSql(`
     a.message_id, a.model_id, a.first_token_ms, ${USAGE}, ${COST},
     CASE WHEN a.error IS NOT NULL THEN json_build_object(
       'type', a.error->'type', 'message', a.error->'message', 'retryable', a.error->'retryable') END,
-    NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL
   FROM turn CROSS JOIN LATERAL (
     SELECT *, row_number() OVER (PARTITION BY step ORDER BY position, call) AS number,
       lead(started_at) OVER (ORDER BY position, call) AS next_began_at
@@ -88,16 +92,18 @@ const PARTS = rawSql(`
     NULL, NULL, NULL, NULL, NULL, NULL, c.tool_use_id, (
       SELECT server_id FROM turn_servers o
       WHERE o.turn_id = turn.id AND starts_with(c.name, 'mcp__' || o.name || '__') ORDER BY length(o.name) DESC LIMIT 1),
-    NULL
-  FROM turn JOIN tool_calls c ON c.turn_id = turn.id WHERE c.started_at IS NOT NULL
+    NULL, d.child_session_id, d.child_turn_id
+  FROM turn JOIN tool_calls c ON c.turn_id = turn.id LEFT JOIN delegations d USING (turn_id, step, index)
+  WHERE c.started_at IS NOT NULL
   UNION ALL
   SELECT 'wait', 4, w.step, coalesce(w.index, 0), w.id, c.name, w.asked_at, w.closed_at,
     CASE WHEN w.state = 'open' THEN 'running' WHEN w.outcome = 'expired' AND NOT ${ASKS_SOMEBODY} THEN 'ok'
       WHEN w.outcome IN ('expired', 'lost') THEN 'failed'
       WHEN w.outcome IN ('withdrawn', 'cancelled') THEN 'cancelled' ELSE 'ok' END,
-    NULL, NULL, NULL, NULL, NULL, NULL, w.tool_use_id, NULL, CASE WHEN ${ASKS_SOMEBODY} THEN w.kind END
+    NULL, NULL, NULL, NULL, NULL, NULL, w.tool_use_id, NULL, CASE WHEN ${ASKS_SOMEBODY} THEN w.kind END, NULL, NULL
   FROM turn JOIN waits w ON w.turn_id = turn.id LEFT JOIN tool_calls c USING (turn_id, step, index)
-  WHERE w.asked_at IS NOT NULL`);
+  -- The call of another agent has begun before it waits, and is there.
+  WHERE w.asked_at IS NOT NULL AND w.kind <> 'child_turn'`);
 
 /**
  * A page of a turn's timeline, oldest first: the rows of its calls and waits are the facts, nothing is kept for it. A turn has
@@ -121,7 +127,7 @@ export async function readTimeline(
         SELECT type, name, begin AS started_at, CASE WHEN status <> 'running' THEN finish END AS ended_at, status,
           CASE WHEN step > 0 THEN step END AS step, message_id, model_id,
           CASE WHEN type = 'model_call' THEN number::integer END AS attempt,
-          first_token_ms, usage, cost, error, tool_use_id, mcp_server_id, action, place
+          first_token_ms, usage, cost, error, tool_use_id, mcp_server_id, action, session_id, turn_id, place
         FROM placed
         WHERE ${begin}::timestamptz IS NULL OR (begin, place) > (${begin}::timestamptz, ${place})
         ORDER BY begin, place LIMIT ${limit + 1}`,

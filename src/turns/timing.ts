@@ -8,7 +8,7 @@ export type TurnTimes = Pick<TurnRow, 'queued_at' | 'started_at' | 'connected_at
 
 /**
  * How long the phases of a turn took until `at`, and how long it has run: without its waits for people, and without the time in
- * which servers worked on tasks. What has no end yet lasts until `at`. The turn waits while it waits for a person and no tool
+ * which servers worked on tasks, or nothing but turns of other agents was open. What has no end yet lasts until `at`. The turn waits while it waits for a person and no tool
  * runs; a tool call does not run while a question of its server is open. What is left of the whole time is between the steps;
  * time in which two phases overlap counts once.
  */
@@ -32,10 +32,13 @@ export function timing(turn: TurnTimes, facts: TurnFacts, at: string): { timing:
     return {
       tool: without([[from, to]], asked),
       task: call.taskFrom === null ? [] : without([[call.taskFrom, Math.max(call.taskFrom, to)]], asked),
+      child: call.childFrom === null ? [] : ([[call.childFrom, Math.max(call.childFrom, to)]] as Closed[]),
     };
   });
   const tools = unite(running.flatMap(({ tool }) => tool));
-  const tasks = unite(running.flatMap(({ task }) => task));
+  const ownTools = unite(running.flatMap(({ tool, child }) => (child.length === 0 ? tool : [])));
+  const children = without(unite(running.flatMap(({ child }) => child)), ownTools);
+  const tasks = unite([...running.flatMap(({ task }) => task), ...children]);
   const waiting = without(unite(facts.waits.map(until)), tools);
 
   const since = (time: string | null): number | null =>

@@ -12,6 +12,10 @@ export interface TurnRow {
   readonly agent_id: string | null;
   readonly agent_version: number | null;
   readonly queued_at: string;
+  /** The turn that has a call on which this one works; null for others. */
+  readonly parent_turn_id: string | null;
+  /** It has begun turns by calls. */
+  readonly has_children: boolean;
   state: TurnState;
   position: number;
   fallback_model_id: string | null;
@@ -38,7 +42,7 @@ export interface TurnRow {
 const LOCK_TURN = `
   SELECT id, session_id, project_id, number, model_id, agent_id, agent_version, queued_at, state, position, fallback_model_id, has_waiting, end_reason,
     started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at,
-    model_calls, cost, currency, is_unpriced, clock_timestamp() AS now
+    model_calls, cost, currency, is_unpriced, parent_turn_id, has_children, clock_timestamp() AS now
   FROM turns WHERE id = $1 FOR NO KEY UPDATE`;
 
 export async function lockTurnRow(tx: Db, id: string): Promise<(TurnRow & { now: string }) | undefined> {

@@ -69,6 +69,14 @@ export class Turn {
   get hasWaiting(): boolean {
     return this.#row.has_waiting;
   }
+  /** The turn that has a call on which this one works; null for others. */
+  get parentTurnId(): string | null {
+    return this.#row.parent_turn_id;
+  }
+  /** It has begun turns by calls, open or ended. */
+  get hasChildren(): boolean {
+    return this.#row.has_children;
+  }
   get isConnected(): boolean {
     return this.#row.connected_at !== null;
   }

@@ -16,6 +16,8 @@ export interface StepWait {
   ready: number[];
   /** Indices of the calls that still wait. */
   open: number[];
+  /** How many calls wait for child turns, or for a place for one, and the ids of these turns; absent without any. */
+  children?: { calls: number; turnIds: string[] };
   /** The model call of the step waits. */
   modelWaits: boolean;
   /** Time until the first of all of them expires; 0 without any. */
@@ -35,7 +37,12 @@ interface ClosedRow {
   was_asked: boolean;
 }
 
+const CHILD_TURN: WaitType = 'child_turn';
+
 interface Row {
+  kind: WaitType;
+  /** The turn of another agent that the call waits for. */
+  child: string | null;
   /** Null: the model call. */
   index: number | null;
   state: WaitState;
@@ -90,10 +97,14 @@ export function stopReasonOnExpiry(kinds: WaitType[]): StopReason | null {
 
 function waitOf(rows: Row[], runningMs: number): StepWait {
   const open = rows.filter(({ state }) => state === 'open');
+  const ofChildren = open.filter(({ kind }) => kind === CHILD_TURN);
   const callsOf = (some: Row[]): number[] => some.flatMap(({ index }) => index ?? []);
   return {
     ready: callsOf(rows.filter(({ state, is_done }) => state === 'closed' && !is_done)),
     open: callsOf(open),
+    ...(ofChildren.length > 0 && {
+      children: { calls: ofChildren.length, turnIds: ofChildren.flatMap(({ child }) => child ?? []) },
+    }),
     modelWaits: open.some(({ index }) => index === null),
     expiresInMs: open.length === 0 ? 0 : Math.ceil(Math.min(...open.map((row) => row.expires_in_ms!))),
     runningMs,
@@ -123,7 +134,7 @@ const ASK = `
 const TAKE = `UPDATE waits w SET taken_at = $3 WHERE ${OF_STEP} AND state = 'closed' AND taken_at IS NULL`;
 /** The latest wait of each call: one that waited for a person may wait for an authorization next. */
 const READ = `
-  SELECT DISTINCT ON (index) index, w.state, coalesce(c.state = 'done', false) AS is_done,
+  SELECT DISTINCT ON (index) index, w.state, w.kind, w.ask->>'child_turn_id' AS child, coalesce(c.state = 'done', false) AS is_done,
     extract(epoch FROM expires_at - $3::timestamptz)::double precision * 1000 AS expires_in_ms
   FROM waits w LEFT JOIN tool_calls c USING (turn_id, step, index)
   WHERE ${OF_STEP} ORDER BY index, asked_at DESC NULLS FIRST, w.id DESC`;

@@ -1,6 +1,7 @@
 import type { Db } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { EventRow } from '../events/store.js';
+import { WAIT_KINDS } from './kinds/index.js';
 import type { Outcome, WaitType } from './kinds/wait-kind.js';
 import type { WaitState } from './store.js';
 
@@ -20,6 +21,9 @@ export interface AnswerableWait {
   /** The event that answers it. */
   answer: EventRow | null;
 }
+
+/** The others end by themselves. */
+const ANSWERED_KINDS = WAIT_KINDS.filter(({ answers }) => Object.keys(answers).length > 0).map(({ type }) => type);
 
 /** What answers name: calls and questions. */
 export interface Named {
@@ -51,7 +55,8 @@ export async function loadAnswerable(
           SELECT *, rank() OVER (PARTITION BY tool_use_id ORDER BY number DESC, step DESC, index DESC) AS age
           FROM (
             SELECT w.*, t.number FROM waits w JOIN turns t ON t.id = w.turn_id
-            WHERE w.session_id = ${sessionId} AND w.tool_use_id = ANY(${toolUseIds}::text[]) AND NOT w.during_call) AS of_calls
+            WHERE w.session_id = ${sessionId} AND w.tool_use_id = ANY(${toolUseIds}::text[]) AND NOT w.during_call
+              AND w.kind = ANY(${ANSWERED_KINDS}::text[])) AS of_calls
           UNION ALL
           SELECT w.*, t.number, 1 FROM waits w JOIN turns t ON t.id = w.turn_id
           WHERE w.kind = 'elicitation' AND w.id = ANY(${questionIds}::text[]) AND w.session_id = ${sessionId}) AS w

@@ -3,7 +3,7 @@ import { write } from '../db/transaction.js';
 import type { NewEvent } from '../events/schema.js';
 import { newId } from '../platform/ids.js';
 import { storableJson } from '../platform/text.js';
-import { OPEN_ACTIONS, parseActions } from '../sessions/required-actions.js';
+import { OPEN_ACTIONS, openActionsOf, parseActions } from '../sessions/required-actions.js';
 import type { Turn } from '../turns/turn.js';
 import { kindOf } from './kinds/index.js';
 import type { Outcome, WaitType } from './kinds/wait-kind.js';
@@ -74,12 +74,16 @@ export async function closeWaits(tx: Tx, turn: Turn, closed: ClosedWait[]): Prom
   return count;
 }
 
-/** `agent.requires_action` with everything that is open now; nothing if nothing is. */
+/** One statement: it remembers the actions of child turns that the event names, and no other ones. */
+const SHOW_ACTIONS = `
+  WITH shown AS (
+    UPDATE delegations d SET shown_waits = ${openActionsOf('d.child_turn_id')}, shown_at = clock_timestamp()
+    FROM turns t WHERE t.id = $1 AND t.has_children AND d.turn_id = t.id AND (d.done_at IS NULL OR d.shown_waits <> '{}'))
+  SELECT ${OPEN_ACTIONS}::text AS actions FROM turns t WHERE id = $1`;
+
+/** `agent.requires_action` with everything that is open now, in the turn and in those that its calls have begun; nothing if nothing is. */
 export async function requiresAction(tx: Tx, turnId: string): Promise<NewEvent[]> {
-  const [row] = await tx.query<[{ actions: string }]>(
-    `SELECT ${OPEN_ACTIONS}::text AS actions FROM turns t WHERE id = $1`,
-    [turnId],
-  );
+  const [row] = await tx.query<[{ actions: string }]>(SHOW_ACTIONS, [turnId]);
   const actions = parseActions(row.actions);
   return actions.length === 0 ? [] : [{ type: 'agent.requires_action', data: { required_actions: actions } }];
 }

@@ -12,7 +12,7 @@ const RECORD_DELIVERIES = `
   FROM sessions s
     JOIN webhooks w ON w.project_id = s.project_id AND w.deleted_at IS NULL AND w.enabled
     JOIN unnest($3::text[], $4::text[], $5::timestamptz[]) AS e (id, type, created_at) ON e.type = ANY(w.event_types)
-  WHERE s.id = $1`;
+  WHERE s.id = $1 AND s.parent_session_id IS NULL`;
 
 /** Notified, with an empty payload, after the commit of events that webhooks can subscribe to. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries';
@@ -24,7 +24,10 @@ interface DeliveredEvent {
   created_at: string;
 }
 
-/** Stores a delivery of each event of a turn for each subscribed webhook, in the transaction that stores the events. */
+/**
+ * Stores a delivery of each event of a turn for each subscribed webhook, in the transaction that stores the events. Events of child
+ * sessions are not delivered: their parents have what concerns clients.
+ */
 export function recordDeliveries(tx: Tx, sessionId: string, events: DeliveredEvent[]): void {
   write(tx, RECORD_DELIVERIES, [
     ...[sessionId, events[0]!.turn_id, events.map(({ id }) => id), events.map(({ type }) => type)],

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Notifier } from '../../src/stream/notify.js';
 import { createLogger } from '../../src/platform/logger.js';
-import { requestCancel } from '../../src/turns/cancel.js';
+import { requestCancel } from '../../src/turns/request-cancel.js';
 import { acceptMessage } from '../support/accept-message.js';
 import type { FaultSystem, Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';

@@ -91,7 +91,15 @@ export function mcpCalls({
     call: (server, tool, input = {}, overrides = {}) => {
       count += 1;
       const call: McpToolCall = {
-        turn: { id: 'turn_1', sessionId: 'ses_1', projectId: 'proj_1', number: 1, skills: [], workspace: null },
+        turn: {
+          id: 'turn_1',
+          sessionId: 'ses_1',
+          projectId: 'proj_1',
+          number: 1,
+          skills: [],
+          workspace: null,
+          parentSessionId: null,
+        },
         name: tool,
         toolUseId: `toolu_A${count}`,
         idempotencyKey: `key-${count}`,

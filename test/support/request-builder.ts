@@ -1,5 +1,6 @@
 import type { Database } from '../../src/db/db.js';
 import { buildRequest, type BuildResult } from '../../activities/prompt/build-request.js';
+import type { AgentKindDeps } from '../../activities/tools/agents/kind.js';
 import type { CommandPlaces } from '../../activities/tools/built-in/workspace/kind.js';
 import type { McpKindDeps } from '../../activities/tools/mcp/kind.js';
 import { toolSources } from '../../activities/tools/sources.js';
@@ -16,7 +17,7 @@ import { openTestStorage, type TestStorage } from './storage.js';
 import { TEST_MODEL } from './config.js';
 
 /** No tool runs here. */
-const SOURCES = toolSources({} as McpKindDeps, {} as CommandPlaces);
+const SOURCES = toolSources({} as McpKindDeps & AgentKindDeps, {} as CommandPlaces);
 
 /** Builds requests out of rows, with no worker and no model. */
 export interface RequestBuilder {

@@ -16,7 +16,7 @@ export function deliveredEvent({ id, filename, mime_type, size_bytes }: NewFile)
 
 /** The row of a file that a turn delivers. @param filename checked before */
 export function newOutput(
-  { projectId, sessionId }: Pick<TurnContext, 'projectId' | 'sessionId'>,
+  { projectId, sessionId, parentSessionId }: Pick<TurnContext, 'projectId' | 'sessionId' | 'parentSessionId'>,
   filename: string,
   size: number,
   storageKey: string,
@@ -28,7 +28,8 @@ export function newOutput(
     mime_type: mimeTypeOf(filename),
     size_bytes: size,
     origin: 'OUTPUT',
-    session_id: sessionId,
+    // What a child delivers is its parent's.
+    session_id: parentSessionId ?? sessionId,
     storage_key: storageKey,
   };
 }

@@ -106,13 +106,15 @@ function checkPermission({ token, scopes }: Caller, [, , permission, , , tokenSc
   else requireTokenScope(token, tokenScope);
 }
 
-/** A session token is valid for its own session, and no longer than it exists. @throws ServiceError `session_not_found` */
+/** A session token is valid for its own session and the children of that, and no longer than it exists. @throws ServiceError `session_not_found` */
 async function checkSessionOfToken({ deps, caller, params }: Pick<Call, 'deps' | 'caller' | 'params'>): Promise<void> {
   if (caller.token === null) return;
   const { sessionId } = caller.token;
   if (params.session_id !== undefined) {
     // The operation finds the session, or not.
-    if (params.session_id !== sessionId) sessionNotFound();
+    if (params.session_id === sessionId) return;
+    const child = await findSessionState(deps.db, caller.projectId, params.session_id);
+    if (child?.parent_session_id !== sessionId) sessionNotFound();
   } else if ((await findSessionState(deps.db, caller.projectId, sessionId)) === null) sessionNotFound();
 }
 

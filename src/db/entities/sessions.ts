@@ -39,7 +39,16 @@ export interface WaitTool {
   type: 'wait';
 }
 
-export type SessionTool = McpToolset | WorkspaceToolset | WaitTool | CustomTool;
+/** The agent may give tasks to another one (decisions.md "Agents that call agents"). */
+export interface AgentTool {
+  type: 'agent';
+  agent_id: string;
+  /** A number, or `live`, the default: the version that is live at the time of the call. */
+  version?: number | 'live';
+  permission_policy?: PermissionPolicy;
+}
+
+export type SessionTool = McpToolset | WorkspaceToolset | WaitTool | AgentTool | CustomTool;
 
 /** The fields of a budget, as the client gave them. */
 interface Budget {
@@ -86,6 +95,8 @@ export interface SessionRow {
   /** Time of the last metadata change. The session's `updated_at` also depends on its last turn. */
   metadata_updated_at: string;
   deleted_at: string | null;
+  /** The session whose agent has called the agent of this one; null for the sessions of clients (src/sessions/child-session). */
+  parent_session_id: string | null;
   /** The session that it is a fork of, and the last turn that was copied; null without one. */
   forked_from_session_id: string | null;
   forked_from_turn_id: string | null;
@@ -119,6 +130,7 @@ export const SessionEntity = new EntitySchema<SessionRow>({
     created_at: { type: 'text' },
     metadata_updated_at: { type: 'text' },
     deleted_at: { type: 'text', nullable: true },
+    parent_session_id: { type: 'text', nullable: true },
     forked_from_session_id: { type: 'text', nullable: true },
     forked_from_turn_id: { type: 'text', nullable: true },
     configuration_id: { type: 'text', nullable: true, select: false },

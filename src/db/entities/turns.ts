@@ -15,6 +15,8 @@ export interface TurnFields {
   modelId: string;
   /** Number of the session's MCP servers. */
   mcpServers: number;
+  /** Number of the agents that its tools name; 0 in a child session, whose agent calls none. */
+  agents: number;
   /** Number of the turn whose message it works on: its own, unless it continues another turn. */
   messageNumber: number;
   /** Messages may wait for the turn or behind it. */

@@ -9,7 +9,11 @@ export interface TooDearCall {
 }
 
 const SPENT_BY_NOW = `(SELECT ${SPENT} FROM turns WHERE turns.id = w.turn_id)`;
-const MAX_COST = `(SELECT budget->'max_cost' FROM sessions WHERE sessions.id = w.session_id)`;
+const BUDGET = `(SELECT o.budget FROM sessions s JOIN sessions o ON o.id = coalesce(s.parent_session_id, s.id) WHERE s.id = w.session_id)`;
+const MAX_COST = `(${BUDGET}->'max_cost')`;
+/** A PATCH of the session that has called a child session answers it too, unless the process dies between the two. */
+const ALLOWS_IT = `coalesce(${BUDGET}->>'on_reached' = 'stop' OR (w.ask->>'needed')::numeric <= (${MAX_COST}->>'amount')::numeric,
+  ${BUDGET} IS NULL)`;
 
 /** SQL that is true for a wait `w` whose call fits by now, or whose budget is gone or ends the turn. */
 export const FITS_BY_NOW = `EXISTS (
@@ -24,6 +28,7 @@ export const budget: WaitKind<TooDearCall, never> = {
     'spent', json_build_object('amount', trim_scale(${SPENT_BY_NOW})::text, 'currency', ${MAX_COST}->'currency'),
     'max_cost', ${MAX_COST}, ${EXPIRES_AT})`,
   answers: {},
+  settled: { when: ALLOWS_IT, outcome: 'answered' },
   resultOf: () => null,
   onExpiry: 'budget_reached',
   takenBy: 'workflow',

@@ -17,7 +17,7 @@ export type Outcome =
   | 'cancelled';
 
 /** Those that ask somebody have the type of their required action. */
-export type WaitType = RequiredAction['type'] | 'time';
+export type WaitType = RequiredAction['type'] | 'time' | 'child_turn' | 'reserve';
 
 export type AnswerType = 'user.tool_confirmation' | 'user.custom_tool_result' | 'user.elicitation_result';
 

@@ -156,7 +156,7 @@ describe('the OpenAPI document', () => {
     const choices = all.filter(([, { anyOf }]) => anyOf !== undefined && anyOf.at(-1).type !== 'null');
     expect(choices.map(([way]) => way.replace(/Input$/, ''))).to.have.members([
       ...['/SkillSelection', '/SkillSelection', '/AgentSkill', '/AgentSkill', '/AgentChoice', '/AgentChoice'],
-      '/AgentVersionChoice',
+      ...['/AgentVersionChoice', '/AgentToolVersion'],
     ]);
   });
 

@@ -41,6 +41,7 @@ describe('sessions', () => {
         continuable: false,
         turn_count: 0,
         last_turn_id: null,
+        parent_session_id: null,
         forked_from: null,
         user: null,
         created_at: body.created_at,

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { checkTools, toModelTools } from '../../../src/sessions/tool-fields.js';
 import type { SessionTool } from '../../../src/db/entities/sessions.js';
+import { createKey } from '../../../src/projects/api-keys.js';
+import { newAgent } from '../../support/agents.js';
 import { insertMcpServer } from '../../support/factories.js';
 import { reachedLimit } from '../../support/rows.js';
 import { builtInTools } from '../../../activities/tools/built-in/source.js';
@@ -40,11 +42,36 @@ describe('tools of a session', () => {
     for (const tool of [{ type: 'builtin' }, { type: 7 }]) {
       const { error } = (await create([tool])).body;
       expect(error.details.errors).to.deep.equal([
-        { path: '/tools/0/type', message: 'must be mcp_toolset, workspace, wait or custom' },
+        { path: '/tools/0/type', message: 'must be mcp_toolset, workspace, wait, agent or custom' },
       ]);
     }
     const { error } = (await create([{}])).body;
     expect(error.details.errors).to.deep.equal([{ path: '/tools/0/type', message: 'is required' }]);
+  });
+
+  it('tools of a session name agents that exist, each once, with a key that may read them', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 21; n += 1) ids.push((await newAgent(service.api, { model_id })).id as string);
+    const [id] = ids;
+    const agent = (agent_id: unknown, more: object = {}): object => ({ type: 'agent', agent_id, ...more });
+    expect(await outcomeOf(ids.slice(1).map((one) => agent(one)))).to.equal('ok');
+    const accepted = [agent(id, { version: 1, ...policy('always_ask') })];
+    expect((await create(accepted)).body.tools).to.deep.equal(accepted);
+    for (const [tools, outcome] of [
+      [ids.map((one) => agent(one)), 'validation_error /tools/20/agent_id'],
+      [[agent(id), agent(id, { version: 1 })], 'validation_error /tools/1/agent_id'],
+      [[agent(id, { version: 0 })], 'validation_error /tools/0/version'],
+      [[agent(id, { version: 'newest' })], 'validation_error /tools/0/version'],
+      [[agent(id), custom({ name: 'agent__x' })], 'validation_error /tools/1/name'],
+      [[custom({ name: 'agent__x' })], 'ok'],
+      [[agent('agent_missing')], 'agent_not_found'],
+      [[agent(id, { version: 2 })], 'agent_version_not_found'],
+    ] as const)
+      expect(await outcomeOf(tools), JSON.stringify(tools).slice(0, 100)).to.equal(outcome);
+    reachedLimit('agents of a session: 20');
+    const { key } = await createKey(service.db, { project: 'demo', scopes: ['sessions:write'] });
+    const refused = await service.as(key)('POST', '/v1/sessions', { model_id, tools: [agent(id)] });
+    expect(refused.body.error.details).to.deep.equal({ required: 'agents:read' });
   });
 
   it('tools of a session are returned as they were given, by every session response', async () => {
@@ -142,7 +169,7 @@ describe('tools of a session', () => {
       const many = (count: number): object[] => Array.from({ length: count }, (_, n) => custom({ name: `tool_${n}` }));
       expect(await outcomeOf(many(64))).to.equal('ok');
       expect(await outcomeOf(many(65))).to.equal('validation_error /tools/64');
-      expect(await outcomeOf(many(77))).to.equal('validation_error /tools');
+      expect(await outcomeOf(many(98))).to.equal('validation_error /tools');
       reachedLimit('custom tools: 64');
     });
 

@@ -13,6 +13,8 @@ const FINGERPRINTS: Record<string, string> = {
   '7-key-indexes.sql': '9d46e51b5eea49e77204b69c67bef99628c25febf8ac83cd207c10e62d4d6688',
   '8-approvals.sql': 'a94baad2bba2c9a0dbe63e96d7e75701aeb888845c6c41fed9f0af226e972c50',
   '9-sessions-of-a-user.sql': '18327f2e0a199ad6a88b4b44ed5fd939d599f6a97ef8acd49925109d39911e80',
+  '10-child-sessions.sql': '71da4fb021e6d485689023242322da50a27e78bb95931d284c203e7c8bf2e0d3',
+  '11-child-session-indexes.sql': 'd281fff0fdb0a471b9a090db309518edf9df64506e52db4c8aa7539edb12e26b',
 };
 
 describe('the files of migrations', () => {

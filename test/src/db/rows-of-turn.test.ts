@@ -15,7 +15,8 @@ const OTHERS = {
 /** Columns that a fork does not copy, beside the ids of turn and session. */
 const NOT_COPIED: Record<string, string[]> = {
   // What names the activity of a call: it has ended.
-  model_calls: ['task_token'],
+  // What a call of a child session may cost counts while the call runs.
+  model_calls: ['task_token', 'reserved'],
   // It also counts among the open tasks.
   tool_calls: ['task_token', 'holds_task'],
 };

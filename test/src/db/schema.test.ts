@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import { Notifier } from '../../../src/stream/notify.js';
-import { requestCancel } from '../../../src/turns/cancel.js';
+import { requestCancel } from '../../../src/turns/request-cancel.js';
 import { endTurn } from '../../../src/turns/end.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';

@@ -6,6 +6,7 @@ import { useDatabase, usePool } from '../../support/use.js';
 
 const TABLES = [
   ...['turns', 'events', 'turn_servers', 'model_calls', 'model_steps', 'tool_calls', 'mcp_tasks'],
+  ...['turn_agents', 'delegations'],
   ...['waits', 'compactions', 'session_states', 'waiting_messages'],
 ];
 /** They outlive a session, or are gone before its purge: with its deletion, the end of its turn or stream, and their partition. */
@@ -37,6 +38,12 @@ describe('the purge of deleted sessions', () => {
       await db.query(
         `INSERT INTO turn_servers (turn_id, server_id, index, name, toolset_hash, connected)
          VALUES ($1, 'mcp_1', 0, 'a', 'hash', true)`,
+        [turn],
+      );
+      await db.query(`INSERT INTO turn_agents VALUES ($1, 0, 'agent_1', NULL, 'a', 'An agent.', false)`, [turn]);
+      await db.query(
+        `INSERT INTO delegations (turn_id, step, index, agent_id, agent_version, child_session_id, child_turn_id, created_at)
+         VALUES ($1, 1, 0, 'agent_1', 1, 'ses_child', 'turn_child' || $1, now())`,
         [turn],
       );
       await db.query(

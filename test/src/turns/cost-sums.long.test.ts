@@ -9,7 +9,7 @@ import { endModelCall, recordUsage, beginModelCall, type ModelCall } from '../..
 import { changeModel } from '../../../src/steps/model-change.js';
 import { storeStep } from '../../../src/steps/model-step.js';
 import { Notifier } from '../../../src/stream/notify.js';
-import { requestCancel } from '../../../src/turns/cancel.js';
+import { requestCancel } from '../../../src/turns/request-cancel.js';
 import { claimTurn } from '../../../src/turns/begin.js';
 import { endTurn } from '../../../src/turns/end.js';
 import { acceptMessage } from '../../support/accept-message.js';

@@ -6,7 +6,7 @@ import { isDatabaseAway } from '../../../src/db/transaction.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { createLogger } from '../../../src/platform/logger.js';
 import { createKey } from '../../../src/projects/api-keys.js';
-import { requestCancel } from '../../../src/turns/cancel.js';
+import { requestCancel } from '../../../src/turns/request-cancel.js';
 import { claimTurn, type LaunchDeps, type QueuedTurn } from '../../../src/turns/begin.js';
 import { endTurn } from '../../../src/turns/end.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';

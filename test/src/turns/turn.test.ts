@@ -26,7 +26,7 @@ const ROW: TurnRow = {
   ...{ state: 'queued', position: 1, fallback_model_id: null, has_waiting: false, end_reason: null },
   ...{ started_at: null, ended_at: null, transition_at: QUEUED, cancel_requested_at: null, progress_at: QUEUED },
   ...{ connected_at: null, connect_ms: null, first_token_at: null, model_calls: 0 },
-  ...{ cost: '0', currency: 'EUR', is_unpriced: false },
+  ...{ cost: '0', currency: 'EUR', is_unpriced: false, parent_turn_id: null, has_children: false },
 };
 const RUNNING: TurnRow = { ...ROW, state: 'running', started_at: at(1) };
 const turnAt = (seconds: number, row: Partial<TurnRow> = {}): Turn => new Turn({ ...RUNNING, ...row }, at(seconds));
@@ -39,7 +39,7 @@ const modelCall = (from: number, to: number | null, more: Partial<ModelCallFact>
 });
 const toolCall = (index: number, from: number, to: number | null, taskFrom: number | null = null): ToolCallFact => ({
   ...span(from, to),
-  ...{ step: 1, index, taskFrom: taskFrom === null ? null : micros(taskFrom) },
+  ...{ step: 1, index, taskFrom: taskFrom === null ? null : micros(taskFrom), childFrom: null },
 });
 const wait = (index: number, from: number, to: number | null, duringCall = false): WaitFact => ({
   ...span(from, to),
@@ -50,6 +50,7 @@ const facts = (of: Partial<TurnFacts>): TurnFacts => ({
   toolCalls: [],
   waits: [],
   mustGiveOutput: false,
+  delegated: null,
   ...of,
 });
 const phases = (of: Partial<TurnFacts>, seconds: number) => {
@@ -97,6 +98,23 @@ describe('the time of a turn', () => {
     expect(phases(of, 10)).to.deep.equal({ model_ms: null, tools_ms: 4000, waiting_ms: 3000, runningMs: 6000 });
     const other = { toolCalls: [toolCall(0, 2, 9), toolCall(1, 3, 4)], waits: of.waits };
     expect(phases(other, 10)).to.deep.equal({ model_ms: null, tools_ms: 5000, waiting_ms: 2000, runningMs: 7000 });
+  });
+
+  it('the time of a turn of turns of other agents counts as that of tools, and against the limit of the turn while another tool runs', () => {
+    const child = (index: number, from: number, to: number | null): ToolCallFact => ({
+      ...toolCall(index, from, to),
+      childFrom: micros(from),
+    });
+    const alone = timing(
+      RUNNING,
+      facts({ toolCalls: [child(0, 2, 12), child(1, 4, 16)], waits: [wait(0, 2, 12)] }),
+      at(20),
+    );
+    expect(alone.timing).to.include({ tools_ms: 14_000, waiting_ms: null });
+    expect(alone.runningMs).to.equal(5000);
+    const beside = timing(RUNNING, facts({ toolCalls: [child(0, 2, 12), toolCall(1, 4, 7)] }), at(20));
+    expect(beside.timing).to.include({ tools_ms: 10_000 });
+    expect(beside.runningMs).to.equal(12_000);
   });
 
   it('the time of a turn of a task counts as the time of a tool, and not against the limit of the turn', () => {
@@ -255,7 +273,8 @@ describe('a turn', () => {
         total_ms: 10_000,
       },
     });
-    const { byModel, ...shown } = result;
+    const { byModel, delegated, ...shown } = result;
+    expect(delegated).to.equal(null);
     expect(shown).to.deep.equal({ ...data, state: 'completed', cancel_ms: null });
     expect(byModel.map(({ modelId, input, cost }) => [modelId, input, cost])).to.deep.equal([['m', '14', '0.5']]);
   });

@@ -4,7 +4,7 @@ import { DeltaStore } from '../../../src/stream/deltas.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import type { StartedActivity, WorkflowState } from '../../../src/temporal/turn-workflows.js';
-import { requestCancel } from '../../../src/turns/cancel.js';
+import { requestCancel } from '../../../src/turns/request-cancel.js';
 import { claimTurn, type QueuedTurn } from '../../../src/turns/begin.js';
 import { endTurn } from '../../../src/turns/end.js';
 import type { TurnOutcome } from '../../../src/turns/outcome.js';
