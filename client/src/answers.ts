@@ -49,7 +49,8 @@ export class Answers {
 
   constructor(
     private readonly options: AnswerOptions,
-    private readonly send: (answer: Answer) => Promise<unknown>,
+    /** `childId`: the child session that asks; undefined for the session of the turn. */
+    private readonly send: (answer: Answer, childId?: string) => Promise<unknown>,
   ) {}
 
   /** Aborts if an answer could not be sent. */
@@ -62,7 +63,8 @@ export class Answers {
     for (const action of event.required_actions) {
       // Whoever owns the budget raises it with updateSession; the user authorizes a server in a browser.
       if (action.type === 'budget' || action.type === 'mcp_authorization') continue;
-      const id = action.type === 'elicitation' ? action.elicitation_id : action.tool_use_id;
+      const { session_id: childId = '' } = action;
+      const id = `${childId} ${action.type === 'elicitation' ? action.elicitation_id : action.tool_use_id}`;
       if (this.#taken.has(id)) continue;
       this.#taken.add(id);
       this.#work.push(this.#answer(action).catch((error: unknown) => this.#failure.abort(error)));
@@ -80,7 +82,7 @@ export class Answers {
     if (answer === null) return;
     if (actor !== undefined) answer.actor = actor;
     try {
-      await this.send(answer);
+      await this.send(answer, action.session_id);
     } catch (error) {
       // Another client answered first, the call has expired, or the turn was cancelled.
       const isClosed =

@@ -147,8 +147,8 @@ export class AgentSessionClient extends Operations {
   /** Waits for the end of a turn that was started elsewhere, and answers its calls, as `run` does. */
   async followTurn(sessionId: string, turnId: string, options: FollowOptions = {}): Promise<RunResult> {
     const { onEvent } = options;
-    const answers = new Answers(options, (answer) =>
-      this.sendAnswers(sessionId, [answer], options.signal ? { signal: options.signal } : {}),
+    const answers = new Answers(options, (answer, childId = sessionId) =>
+      this.sendAnswers(childId, [answer], options.signal ? { signal: options.signal } : {}),
     );
     const signal = options.signal ? AbortSignal.any([options.signal, answers.failed]) : answers.failed;
     const history = (): AsyncIterable<Event> => this.eachEvent(sessionId, { turn_id: turnId }, { signal });

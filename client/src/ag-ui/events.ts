@@ -1,9 +1,19 @@
 import { EventType, type BaseEvent, type Interrupt, type Message, type RunAgentInput } from '@ag-ui/client';
 import type { AgentSessionClient } from '../client.js';
 import { Lookahead } from '../front-end/turn-events.js';
-import { isStillOpen, keyOf } from '../front-end/waits.js';
+import { isOfChild, isStillOpen, keyOf } from '../front-end/waits.js';
 import type { Event, RequiredAction, StreamEvent, TerminalEvent } from '../types.js';
-import { CallParents, fileId, messagesOf, reasoningId, resultId, shownIn, type Shown } from './messages.js';
+import {
+  CallParents,
+  delegationId,
+  delegationOf,
+  fileId,
+  messagesOf,
+  reasoningId,
+  resultId,
+  shownIn,
+  type Shown,
+} from './messages.js';
 
 type Run = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'>;
 
@@ -42,15 +52,18 @@ export function finished({ threadId, runId }: Run, outcome: object, more: object
   return { type: EventType.RUN_FINISHED, threadId, runId, outcome, ...more };
 }
 
-function isForPage({ type }: RequiredAction): boolean {
-  return type === 'tool_confirmation' || type === 'custom_tool_result' || type === 'elicitation';
+function isForPage(action: RequiredAction): boolean {
+  const { type } = action;
+  const canAnswer = type === 'tool_confirmation' || type === 'custom_tool_result' || type === 'elicitation';
+  return canAnswer && !isOfChild(action);
 }
 
 /** The page runs its tools without asking, and refuses each run while an interrupt is open: so the tools come first. */
 function waitOutcome(actions: RequiredAction[]): object {
-  const pendingToolCallIds = actions.flatMap((one) => (one.type === 'custom_tool_result' ? [one.tool_use_id] : []));
+  const own = actions.filter(isForPage);
+  const pendingToolCallIds = own.flatMap((one) => (one.type === 'custom_tool_result' ? [one.tool_use_id] : []));
   if (pendingToolCallIds.length > 0) return { type: 'success', pendingToolCallIds };
-  return { type: 'interrupt', interrupts: actions.filter(isForPage).map(interruptOf) };
+  return { type: 'interrupt', interrupts: own.map(interruptOf) };
 }
 
 const APPROVAL = {
@@ -156,6 +169,12 @@ class TurnEvents {
           role: 'tool',
         });
       }
+      case 'agent.delegated':
+        return this.#add(EventType.ACTIVITY_SNAPSHOT, {
+          messageId: delegationId(event),
+          activityType: 'agent.delegated',
+          content: delegationOf(event),
+        });
       case 'agent.file':
         return this.#add(EventType.ACTIVITY_SNAPSHOT, {
           messageId: fileId(event.file),

@@ -43,6 +43,12 @@ export function messagesOf(events: Iterable<Event>): Message[] {
         messages.push({ id: resultId(toolCallId), role: 'tool', toolCallId, content });
         break;
       }
+      case 'agent.delegated':
+        messages.push({
+          ...{ id: delegationId(event), role: 'activity', activityType: 'agent.delegated' },
+          content: delegationOf(event),
+        });
+        break;
       case 'agent.file':
         messages.push({ id: fileId(event.file), role: 'activity', activityType: 'agent.file', content: event.file });
         break;
@@ -85,4 +91,14 @@ export class CallParents {
 
 export const reasoningId = (messageId: string): string => `reasoning:${messageId}`;
 export const resultId = (toolCallId: string): string => `result:${toolCallId}`;
+type Delegated = Extract<Event, { type: 'agent.delegated' }>;
+
+export const delegationId = ({ tool_use_id: id }: Pick<Delegated, 'tool_use_id'>): string => `delegation:${id}`;
+/** Where a page finds the turn of the other agent. */
+export const delegationOf = (event: Delegated): Record<string, unknown> => ({
+  toolCallId: event.tool_use_id,
+  agentId: event.agent_id,
+  sessionId: event.child_session_id,
+  turnId: event.child_turn_id,
+});
 export const fileId = ({ id }: { id: string }): string => `file:${id}`;

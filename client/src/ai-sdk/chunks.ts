@@ -1,5 +1,5 @@
 import type { FinishReason, UIMessage, UIMessageChunk } from 'ai';
-import { keyOf } from '../front-end/waits.js';
+import { isOfChild, keyOf } from '../front-end/waits.js';
 import type { RequiredAction, StreamEvent, TerminalEvent } from '../types.js';
 
 /** @internal What a message already shows of its turn. */
@@ -13,6 +13,7 @@ export interface Shown {
 
 const NOTHING: Shown = { texts: new Set(), reasonings: new Set(), calls: new Map(), steering: new Set() };
 const REASONING = 'reasoning:';
+const PRELIMINARY = 'preliminary';
 
 /** @internal Parts are recognised by the service's ids, so nothing is shown twice, also after a reload. */
 export function shownIn({ parts }: UIMessage): Shown {
@@ -25,7 +26,9 @@ export function shownIn({ parts }: UIMessage): Shown {
     else if (part.type === 'reasoning') reasonings.add(part.id?.slice(REASONING.length) ?? '');
     else if (part.type === 'steering-message') steering.add(part.id);
     else if ('toolCallId' in part) {
-      calls.set(part.toolCallId, { state: part.state, approved: part.approval?.approved });
+      // A part of a call that has begun a turn of another agent shows that, and its result comes.
+      const state = 'preliminary' in part && part.preliminary === true ? PRELIMINARY : part.state;
+      calls.set(part.toolCallId, { state, approved: part.approval?.approved });
     }
   }
   return { texts, reasonings, calls, steering };
@@ -88,7 +91,11 @@ export class TurnChunks {
         return this.#call(event, { providerExecuted: true });
       case 'agent.custom_tool_use':
         return this.#call(event, {});
+      case 'agent.delegated':
+        return this.#delegated(event);
       case 'agent.tool_result':
+        if (event.delegation !== undefined) this.#closeWaitsOf(event.delegation.session_id);
+        return this.#result(event.tool_use_id, event.content, event.is_error);
       case 'user.custom_tool_result':
         return this.#result(event.tool_use_id, event.content, event.is_error);
       case 'agent.requires_action':
@@ -223,8 +230,9 @@ export class TurnChunks {
     const open = new Set(actions.map(keyOf));
     for (const key of this.#otherWaits) if (!open.has(key)) this.#closeWait(key);
     for (const action of actions) {
-      if (action.type === 'tool_confirmation') this.#askApproval(action.tool_use_id);
-      else if (action.type !== 'custom_tool_result' && !this.#otherWaits.has(keyOf(action))) {
+      const isOwn = !isOfChild(action);
+      if (isOwn && action.type === 'tool_confirmation') this.#askApproval(action.tool_use_id);
+      else if (!(isOwn && action.type === 'custom_tool_result') && !this.#otherWaits.has(keyOf(action))) {
         this.#otherWaits.add(keyOf(action));
         this.#add({ type: 'data-required-action', id: keyOf(action), data: action });
       }
@@ -236,6 +244,19 @@ export class TurnChunks {
     if (this.#asked.has(toolCallId) || state !== 'input-available') return;
     this.#asked.add(toolCallId);
     this.#add({ type: 'tool-approval-request', approvalId: toolCallId, toolCallId });
+  }
+
+  /** Until its result comes the part of the call says where a page finds the turn of the other agent. */
+  #delegated(event: Extract<StreamEvent, { type: 'agent.delegated' }>): void {
+    const { tool_use_id: toolCallId, agent_id: agentId, child_session_id: sessionId, child_turn_id: turnId } = event;
+    const state = this.shown.calls.get(toolCallId)?.state ?? '';
+    if (state === PRELIMINARY || state.startsWith('output-')) return;
+    const output = { agentId, sessionId, turnId };
+    this.#add({ type: 'tool-output-available', toolCallId, output, dynamic: true, preliminary: true });
+  }
+
+  #closeWaitsOf(childSessionId: string): void {
+    for (const key of this.#otherWaits) if (key.startsWith(`${childSessionId}:`)) this.#closeWait(key);
   }
 
   /** Nothing waits for it any more: the page need not ask. */

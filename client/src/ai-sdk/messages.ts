@@ -61,7 +61,10 @@ function apply(chunk: UIMessageChunk, message: UIMessage): void {
       return ofCall(parts, { toolCallId: approvalId }, () => ({ state: 'approval-responded', approval }));
     }
     case 'tool-output-available':
-      return ofCall(parts, chunk, () => ({ state: 'output-available', output: chunk.output }));
+      return ofCall(parts, chunk, ({ preliminary: had }) => ({
+        ...{ state: 'output-available', output: chunk.output },
+        ...((chunk.preliminary === true || had !== undefined) && { preliminary: chunk.preliminary === true }),
+      }));
     case 'tool-output-error':
       return ofCall(parts, chunk, () => ({ state: 'output-error', errorText: chunk.errorText }));
     case 'tool-output-denied':
@@ -90,7 +93,11 @@ function data(parts: Parts, chunk: Extract<UIMessageChunk, { type: `data-${strin
   else change(same, () => ({ data: chunk.data }));
 }
 
-function ofCall(parts: Parts, { toolCallId }: { toolCallId: string }, fields: () => object): void {
+function ofCall(
+  parts: Parts,
+  { toolCallId }: { toolCallId: string },
+  fields: (part: Record<string, unknown>) => object,
+): void {
   const part = parts.find((one) => 'toolCallId' in one && one.toolCallId === toolCallId);
   if (part !== undefined) change(part, fields);
 }

@@ -2,7 +2,7 @@ import type { ChatTransport, FileUIPart, UIMessage, UIMessageChunk } from 'ai';
 import type { AgentSessionClient } from '../client.js';
 import { contentOfDataUrl, nameOf, sendOnce, type Attachment } from '../front-end/new-message.js';
 import { Lookahead } from '../front-end/turn-events.js';
-import { isStillOpen, sendOpenAnswers } from '../front-end/waits.js';
+import { isOfChild, isStillOpen, sendOpenAnswers } from '../front-end/waits.js';
 import { SessionClients } from '../front-end/sessions.js';
 import { deliveredTo } from '../front-end/delivery.js';
 import type { Answer, RequiredAction, Session, WaitingMessage } from '../types.js';
@@ -301,8 +301,9 @@ type ToolPart = Extract<UIMessage['parts'][number], { toolCallId: string }>;
 
 const ANSWERED = ['approval-responded', 'output-available', 'output-error'];
 
-function isForPage({ type }: RequiredAction): boolean {
-  return type === 'tool_confirmation' || type === 'custom_tool_result';
+function isForPage(action: RequiredAction): boolean {
+  const { type } = action;
+  return !isOfChild(action) && (type === 'tool_confirmation' || type === 'custom_tool_result');
 }
 
 /** The answer that a message of the page has for something that is open. */

@@ -4,14 +4,20 @@ import type { Lookahead } from './turn-events.js';
 
 type WaitEvent = Extract<StreamEvent, { type: 'agent.requires_action' }>;
 
+/** @internal A child session asks: its actions are answered there, not in the chat of the parent. */
+export function isOfChild(action: RequiredAction): action is RequiredAction & { session_id: string } {
+  return action.session_id !== undefined;
+}
+
 /** @internal What an answer names: the question, or else the call. A budget is the only one of its turn. */
 export function keyOf(action: RequiredAction): string {
-  if ('elicitation_id' in action) return action.elicitation_id;
-  return 'tool_use_id' in action ? action.tool_use_id : action.type;
+  const key =
+    'elicitation_id' in action ? action.elicitation_id : 'tool_use_id' in action ? action.tool_use_id : action.type;
+  return isOfChild(action) ? `${action.session_id}:${key}` : key;
 }
 
 /**
- * @internal Whether everything that a wait lists is still open. A replay has old waits: their answers follow at once, or else the
+ * @internal Whether everything that a wait lists of the session itself is still open. A replay has old waits: their answers follow at once, or else the
  * session says what is open now.
  */
 export async function isStillOpen(
@@ -21,7 +27,7 @@ export async function isStillOpen(
   events: Lookahead,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const keys = new Set(wait.required_actions.map(keyOf));
+  const keys = new Set(wait.required_actions.filter((action) => !isOfChild(action)).map(keyOf));
   const next = await events.peek();
   if (next !== null && closes(next, keys)) return false;
   const { required_actions: open } = await client.getSession(sessionId, { signal });
@@ -52,7 +58,7 @@ export async function sendOpenAnswers(
   const options = signal === undefined ? {} : { signal };
   for (let attempt = 1; ; attempt += 1) {
     const { required_actions: open } = await client.getSession(sessionId, options);
-    const answers = open.flatMap((action) => answerOf(action) ?? []);
+    const answers = open.flatMap((action) => (isOfChild(action) ? [] : (answerOf(action) ?? [])));
     if (answers.length === 0) return 0;
     try {
       await client.sendAnswers(sessionId, answers, options);
