@@ -87,12 +87,14 @@ export function Conversation({ sessionId, query }: { sessionId: string; query: U
                   onContinue={conversation.goOn}
                 />
               )}
-              <Composer
-                sessionId={sessionId}
-                running={running}
-                onSend={conversation.send}
-                onCancel={conversation.cancel}
-              />
+              {session?.parent_session_id == null && (
+                <Composer
+                  sessionId={sessionId}
+                  running={running}
+                  onSend={conversation.send}
+                  onCancel={conversation.cancel}
+                />
+              )}
             </div>
           )}
         </div>

@@ -51,9 +51,13 @@ export function SessionHead({ sessionId, session, turns, back, onBudget }: Props
         <a class="button quiet" href={`#/sessions/new?like=${sessionId}`}>
           <Icon name="copy" /> Same again
         </a>
-        <ConfirmButton label="Delete" question="Delete this session?" onConfirm={remove}>
-          <p>Its events are gone then. Delivered files stay under Files.</p>
-        </ConfirmButton>
+        {session?.parent_session_id == null && (
+          <ConfirmButton label="Delete" question="Delete this session?" onConfirm={remove}>
+            <p>
+              Its events are gone then, and the sessions of agents that it called. Delivered files stay under Files.
+            </p>
+          </ConfirmButton>
+        )}
       </PageHead>
       <div class="facts">
         <CopyText text={sessionId} label="session id" />
@@ -64,6 +68,12 @@ export function SessionHead({ sessionId, session, turns, back, onBudget }: Props
               <button class="quiet small" onClick={() => select({ kind: 'workspace' })}>
                 <Icon name="folder" size={14} /> Workspace
               </button>
+            )}
+            {session.parent_session_id !== null && (
+              <span>
+                called by the agent of{' '}
+                <a href={`#/sessions/${session.parent_session_id}`}>{session.parent_session_id}</a>
+              </span>
             )}
             {session.forked_from !== null && <ForkOrigin origin={session.forked_from} />}
             {session.user !== null && (
@@ -81,7 +91,9 @@ export function SessionHead({ sessionId, session, turns, back, onBudget }: Props
           </>
         )}
       </div>
-      {session !== null && <EditBudget key={JSON.stringify(session.budget)} session={session} onChange={onBudget} />}
+      {session !== null && session.parent_session_id === null && (
+        <EditBudget key={JSON.stringify(session.budget)} session={session} onChange={onBudget} />
+      )}
     </>
   );
 }

@@ -23,6 +23,10 @@ export interface ToolCall {
   /** The agent waits during the call. */
   wait: EventOf<'agent.wait'> | null;
   progress: EventOf<'agent.tool_progress'> | null;
+  /** The call has begun a turn of another agent. */
+  delegated: EventOf<'agent.delegated'> | null;
+  /** That agent asks a person, in its own session. */
+  childAsks: boolean;
   turnEnded: boolean;
 }
 
@@ -32,11 +36,15 @@ export function toolCallsOf(events: Event[]): Map<string, ToolCall> {
   for (const event of events) {
     if (event.type === 'agent.tool_use' || event.type === 'agent.custom_tool_use') {
       const none = { confirmation: null, result: null, waitsFor: null, questions: [], wait: null, progress: null };
-      calls.set(event.tool_use_id, { use: event, ...none, turnEnded });
+      calls.set(event.tool_use_id, { use: event, ...none, delegated: null, childAsks: false, turnEnded });
     } else if (event.type === 'agent.requires_action') {
       // It names all that is open: a question that is missing was withdrawn.
-      for (const id of calls.keys()) change(calls, id, { questions: [] });
+      const asking = new Set(event.required_actions.map(({ session_id: id }) => id));
+      for (const [id, { delegated }] of calls)
+        change(calls, id, { questions: [], childAsks: delegated !== null && asking.has(delegated.child_session_id) });
       for (const action of event.required_actions) {
+        // Those of child sessions are answered there.
+        if (action.session_id !== undefined) continue;
         if (action.type === 'elicitation') addQuestion(calls, action);
         else if (action.type !== 'budget') change(calls, action.tool_use_id, { waitsFor: action });
       }
@@ -47,15 +55,17 @@ export function toolCallsOf(events: Event[]): Map<string, ToolCall> {
       }
     } else if (event.type === 'agent.wait') {
       change(calls, event.tool_use_id, { wait: event });
+    } else if (event.type === 'agent.delegated') {
+      change(calls, event.tool_use_id, { delegated: event });
     } else if (event.type === 'agent.tool_progress') {
       change(calls, event.tool_use_id, { progress: event });
     } else if (event.type === 'user.tool_confirmation') {
       change(calls, event.tool_use_id, { confirmation: event, waitsFor: null });
     } else if (event.type === 'user.custom_tool_result' || event.type === 'agent.tool_result') {
-      change(calls, event.tool_use_id, { result: event, waitsFor: null, questions: [] });
+      change(calls, event.tool_use_id, { result: event, waitsFor: null, questions: [], childAsks: false });
     }
   }
-  if (turnEnded) for (const id of calls.keys()) change(calls, id, { waitsFor: null, questions: [] });
+  if (turnEnded) for (const id of calls.keys()) change(calls, id, { waitsFor: null, questions: [], childAsks: false });
   return calls;
 }
 

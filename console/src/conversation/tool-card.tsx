@@ -13,7 +13,7 @@ import { commandOf, workspaceOf, type ToolCall } from './tool-calls.js';
 
 export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
   const { select } = useInspect();
-  const { use, result, confirmation, waitsFor, questions, wait, progress } = call;
+  const { use, result, confirmation, waitsFor, questions, wait, progress, delegated } = call;
   const state = stateOf(call);
   const workspace = workspaceOf(call);
   const exitCode = workspace?.exit_code ?? null;
@@ -58,6 +58,14 @@ export function ToolCard({ call, turnId }: { call: ToolCall; turnId: string }) {
           </p>
         )}
       </details>
+      {delegated !== null && (
+        <p class="hint">
+          <a href={`#/sessions/${delegated.child_session_id}?turn=${delegated.child_turn_id}`}>
+            Open what this agent does
+          </a>
+          {call.childAsks && ' It asks for an answer, there or under “Waiting for you”.'}
+        </p>
+      )}
       {waitsFor?.type === 'tool_confirmation' && <Confirmation action={waitsFor} />}
       {waitsFor?.type === 'mcp_authorization' && <Connect action={waitsFor} />}
       {waitsFor?.type === 'custom_tool_result' && <CustomResultForm action={waitsFor} />}
@@ -110,8 +118,8 @@ function ChangedInput({ call: { use, confirmation } }: { call: ToolCall }) {
   );
 }
 
-function stateOf({ result, confirmation, waitsFor, questions, wait, turnEnded }: ToolCall): string {
-  if (waitsFor !== null || questions.length > 0) return 'waiting for you';
+function stateOf({ result, confirmation, waitsFor, questions, wait, childAsks, turnEnded }: ToolCall): string {
+  if (waitsFor !== null || questions.length > 0 || childAsks) return 'waiting for you';
   if (confirmation?.result === 'deny' && wait === null) return 'denied';
   if (result !== null) return result.is_error ? 'error' : 'done';
   if (turnEnded) return 'no result';

@@ -27,9 +27,18 @@ export function signatureOf(item: TurnItem): string {
     case 'text':
       return `${item.content.length} ${item.streaming} ${item.incomplete}`;
     case 'tool': {
-      const { result, confirmation, waitsFor, questions, wait, progress, turnEnded } = item.call;
+      const { result, confirmation, waitsFor, questions, wait, progress, delegated, childAsks, turnEnded } = item.call;
       const asked = questions.map(({ elicitation_id }) => elicitation_id).join();
-      return [result?.id, confirmation?.id, waitsFor?.expires_at, asked, wait?.id, progress?.id, turnEnded].join(' ');
+      const changing = [
+        result?.id,
+        confirmation?.id,
+        waitsFor?.expires_at,
+        asked,
+        wait?.id,
+        progress?.id,
+        delegated?.id,
+      ];
+      return [...changing, childAsks, turnEnded].join(' ');
     }
     case 'event':
       return item.event.id;

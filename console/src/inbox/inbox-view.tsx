@@ -79,7 +79,7 @@ export function InboxView() {
     setChosen(one.key);
     choose(nextOf(one.key));
     try {
-      await client.confirm(one.session.id, { tool_use_id, result });
+      await client.confirm(one.action.session_id ?? one.session.id, { tool_use_id, result });
       take(one, outcomeOf(one.action, result));
     } catch (cause) {
       decided.current.delete(one.key);
@@ -187,8 +187,9 @@ function outcomeOf(action: RequiredAction, result: 'allow' | 'deny'): string {
 
 function keyOf(session: Session, action: RequiredAction): string {
   if ('elicitation_id' in action) return action.elicitation_id;
-  if ('tool_use_id' in action) return `${session.last_turn_id}-${action.type}-${action.tool_use_id}`;
-  return `${session.last_turn_id}-${action.type}-${action.expires_at}`;
+  const asks = action.session_id ?? session.last_turn_id;
+  if ('tool_use_id' in action) return `${asks}-${action.type}-${action.tool_use_id}`;
+  return `${asks}-${action.type}-${action.expires_at}`;
 }
 
 const TITLES: Record<string, string> = {
@@ -213,10 +214,12 @@ function Card({ one: { key, session, action, outcome }, isChosen, onChoose, onAn
   useLayoutEffect(() => {
     if (outcome === null) height.current = card.current!.offsetHeight;
   });
+  // A child session asks under its parent, and is answered itself.
+  const asking = action.session_id ?? session.id;
   const decisions: Decisions = {
     user: session.user,
     async answer(answer) {
-      await client.sendAnswers(session.id, [answer]);
+      await client.sendAnswers(asking, [answer]);
       onAnswered(
         answer.type === 'user.tool_confirmation' ? outcomeOf(action, answer.result) : 'Your answer has been sent.',
       );
@@ -227,7 +230,7 @@ function Card({ one: { key, session, action, outcome }, isChosen, onChoose, onAn
       if (isOver) onAnswered('The budget has been changed: the turn goes on.');
       return isOver;
     },
-    authorize: (mcp_server_id) => client.authorizeSession(session.id, { mcp_server_id }),
+    authorize: (mcp_server_id) => client.authorizeSession(asking, { mcp_server_id }),
   };
   const isAnswered = outcome !== null;
   return (
@@ -248,6 +251,11 @@ function Card({ one: { key, session, action, outcome }, isChosen, onChoose, onAn
         <a class="clip open-session" href={`#/sessions/${session.id}`}>
           {titleOf(session)}
         </a>
+        {action.session_id !== undefined && (
+          <a class="clip open-session" href={`#/sessions/${action.session_id}`}>
+            asked by another agent that it called
+          </a>
+        )}
       </div>
       {'input' in action && <pre tabIndex={0}>{exactText(action.input, 2)}</pre>}
       {isAnswered ? (

@@ -8,6 +8,8 @@ import { Json } from '../parts/json.js';
 import { prettyJson } from '../parts/pretty-json.js';
 import { literal, RequestCode } from '../parts/request-code.js';
 import { Tabs } from '../parts/tabs.js';
+import { navigate } from '../route.js';
+import { Waterfall } from '../timeline/waterfall.js';
 import { WorkspaceResult } from '../workspace/workspace-result.js';
 import { Facts } from './facts.js';
 
@@ -18,7 +20,7 @@ interface Props {
 }
 
 export function ToolInspector({ session, turn, call }: Props) {
-  const { use, result } = call;
+  const { use, result, delegated } = call;
   const workspace = workspaceOf(call);
   return (
     <Tabs
@@ -38,11 +40,28 @@ export function ToolInspector({ session, turn, call }: Props) {
               </>
             ),
         },
+        ...(delegated === null
+          ? []
+          : [{ name: 'Agent', content: () => <ChildTurn delegated={delegated} isOpen={result === null} /> }]),
         { name: 'Timing', content: () => <Timing call={call} /> },
         { name: 'JSON', content: () => <Json value={eventsOf(turn, use.tool_use_id)} label="Events" /> },
         { name: 'Code', content: () => <Code session={session} call={call} /> },
       ]}
     />
+  );
+}
+
+/** What the other agent did when, for the call. */
+function ChildTurn({ delegated, isOpen }: { delegated: NonNullable<ToolCall['delegated']>; isOpen: boolean }) {
+  const { child_session_id: sessionId, child_turn_id: turnId, agent_id: agentId, agent_version: version } = delegated;
+  const address = `/sessions/${sessionId}?turn=${turnId}`;
+  return (
+    <>
+      <p class="hint">
+        Version {version} of {agentId} works in <a href={`#${address}`}>a session of its own</a>.
+      </p>
+      <Waterfall sessionId={sessionId} turnId={turnId} isOpen={isOpen} onChoose={() => navigate(address)} />
+    </>
   );
 }
 

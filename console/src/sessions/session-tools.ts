@@ -90,9 +90,10 @@ export function asksAlways({
   return all?.permission_policy.type === 'always_ask';
 }
 
-/** The custom tools as the form takes them; empty without any. */
+/** The custom tools, and the agents that may be called, as the form takes them; empty without any. */
 export function customToolsOf(tools: readonly SessionTool[]): string {
   const custom = tools.flatMap((tool) => {
+    if (tool.type === 'agent') return [tool];
     if (tool.type !== 'custom') return [];
     const { type: _, ...fields } = tool;
     return [fields];
