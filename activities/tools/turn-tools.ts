@@ -76,7 +76,9 @@ export function askedToolsOf(
   const tools = offerTools(sources, { turn, customTools: [], outputSchema: null }, limits);
   return new Map(
     tools.flatMap(({ definition: { name }, asked, approvers = [], asksEverywhere = false }) =>
-      asked !== undefined && named.has(name) ? [[name, askedTool(asked, { approvers, mayRemember: mayRemember && !asksEverywhere })]] : [],
+      asked !== undefined && named.has(name)
+        ? [[name, askedTool(asked, { approvers, mayRemember: mayRemember && !asksEverywhere })]]
+        : [],
     ),
   );
 }

@@ -84,7 +84,8 @@ async function callWith(
       const call = await beginCall(deps, input, prepared, task);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
-      if (error instanceof BudgetSharedError && error.isReserved) return waitForOthers(deps, input, prepared.reserve!.amount);
+      if (error instanceof BudgetSharedError && error.isReserved)
+        return waitForOthers(deps, input, prepared.reserve!.amount);
       // The request lacks a message, or has one that was withdrawn, or media that the API refused; or others have spent of its budget.
       if (CHANGED.some((changed) => error instanceof changed)) continue;
       if (!isTooLong(error)) throw error;

@@ -14,6 +14,9 @@ export function insertTurnAgents(tx: Tx, turnId: string, agents: CallableAgent[]
   if (agents.length === 0) return;
   write(tx, INSERT, [
     ...[turnId, agents.map(({ id }) => id), agents.map(({ version }) => version), agents.map(({ name }) => name)],
-    ...[agents.map(({ description }) => description), agents.map(({ policy }) => (policy === null ? null : JSON.stringify(policy)))],
+    ...[
+      agents.map(({ description }) => description),
+      agents.map(({ policy }) => (policy === null ? null : JSON.stringify(policy))),
+    ],
   ]);
 }

@@ -63,5 +63,13 @@ export function askedTool(
 ): AskedTool {
   const digest = jsonHash({ description, inputSchema, annotations, approvers: approvers.toSorted() }).toString('hex');
   const input_schema = serverId === null ? inputSchema : null;
-  return { title, annotations, server_id: serverId, tool_name: toolName, digest, input_schema, may_remember: mayRemember };
+  return {
+    title,
+    annotations,
+    server_id: serverId,
+    tool_name: toolName,
+    digest,
+    input_schema,
+    may_remember: mayRemember,
+  };
 }

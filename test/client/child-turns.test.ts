@@ -15,7 +15,12 @@ const DELEGATED = event({
 });
 const ACTION: Extract<RequiredAction, { type: 'tool_confirmation' }> = {
   ...{ type: 'tool_confirmation', tool_use_id: 'toolu_1', name: 'send', input: {} },
-  ...{ expires_at: base.created_at, session_id: 'ses_2' },
+  ...{
+    title: null,
+    annotations: { read_only: null, destructive: null, idempotent: null, open_world: null },
+    expires_at: base.created_at,
+    session_id: 'ses_2',
+  },
 };
 const ASKS = event({ type: 'agent.requires_action', required_actions: [ACTION] });
 const RESULT = event({
