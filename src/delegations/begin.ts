@@ -126,7 +126,6 @@ const INSERT_DELEGATION = `
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 /** The time of the call is that of the turn which it has begun. */
 const START_CALL = `UPDATE tool_calls SET started_at = coalesce(started_at, $4) WHERE turn_id = $1 AND step = $2 AND index = $3`;
-const HAS_CHILDREN = 'UPDATE turns SET has_children = true WHERE id = $1 AND NOT has_children';
 
 /** @throws RefusedError */
 async function begin(tx: Tx, deps: BeginDeps, turn: Turn, call: AgentCall): Promise<QueuedTurn> {
@@ -146,7 +145,7 @@ async function begin(tx: Tx, deps: BeginDeps, turn: Turn, call: AgentCall): Prom
   const { version } = session;
   write(tx, INSERT_DELEGATION, [turn.id, step, index, agent.id, version, session.locked.id, child.id, turn.at]);
   write(tx, START_CALL, [turn.id, step, index, turn.at]);
-  write(tx, HAS_CHILDREN, [turn.id]);
+  turn.delegate();
   turn.append({
     type: 'agent.delegated',
     data: {

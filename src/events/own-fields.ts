@@ -222,8 +222,7 @@ export const EVENT_DESCRIPTIONS: Record<keyof typeof ownFields, string> = {
   'agent.custom_tool_use': 'The agent calls a custom tool, which your client runs.',
   'agent.requires_action': 'The turn waits for answers.',
   'agent.wait': 'The agent waits until a time. It goes on by itself; `user.tool_confirmation` ends the wait early.',
-  'agent.delegated':
-    'A call of another agent has begun a turn in a child session. The call ends with it.',
+  'agent.delegated': 'A call of another agent has begun a turn in a child session. The call ends with it.',
   'agent.tool_progress': 'The progress of a call that is a long task.',
   'agent.tool_result': 'The result of a call.',
   'agent.file': 'The agent delivered a file.',

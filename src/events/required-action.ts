@@ -5,7 +5,10 @@ import { money } from './fields.js';
 
 /** Of an action of a turn that a call of this one has begun. */
 const OF_CHILD = {
-  session_id: idField('session', 'The child session that asks: send the answer there. Absent: the session itself asks.'),
+  session_id: idField(
+    'session',
+    'The child session that asks: send the answer there. Absent: the session itself asks.',
+  ),
 } as const;
 const expires_at = described(timestamp, 'When the wait ends without an answer.');
 const toolUseId = described(text, 'Id of the call. Send it in the answer.');
@@ -144,7 +147,8 @@ export const requiredAction = {
     },
     {
       $id: 'BudgetAction',
-      description: 'A model call that does not fit into the session’s budget. PATCH the session with a larger one; if `session_id` is there, its parent.',
+      description:
+        'A model call that does not fit into the session’s budget. PATCH the session with a larger one; if `session_id` is there, its parent.',
       ...objectSchema(
         {
           type: { const: 'budget' },

@@ -118,8 +118,7 @@ const MARK_CANCELLED =
   'UPDATE open_turns SET cancel_requested_at = $2 WHERE turn_id = $1 AND cancel_requested_at IS NULL';
 
 /** What goes with the end of a turn: its place among the open ones, what it waits for, and what it took of each model. */
-function closeTurn(tx: Tx, { row }: Turn, { byModel, delegated }: TurnResult, keepsMetadata: boolean): void {
-  if (delegated !== null) write(tx, SET_DELEGATED, [row.id, delegated.cost, delegated.isUnpriced]);
+function closeTurn(tx: Tx, { row }: Turn, { byModel }: TurnResult, keepsMetadata: boolean): void {
   write(tx, CLOSE_TURN, [row.id, row.ended_at, row.session_id, row.state]);
   const models = byModel.length === 0 ? [UNUSED] : byModel;
   const of = (pick: (usage: ModelUsage | typeof UNUSED) => unknown): unknown[] => models.map(pick);
@@ -138,8 +137,6 @@ const CLOSE_TURN = `
       UPDATE waits SET state = 'closed', outcome = 'cancelled', closed_at = $2 WHERE turn_id = $1 AND state <> 'closed'),
     session AS (UPDATE session_states SET state = $4 WHERE session_id = $3 AND state <> $4)
   DELETE FROM open_turns WHERE turn_id = $1`;
-
-const SET_DELEGATED = 'UPDATE turns SET delegated_cost = $2, is_delegated_unpriced = $3 WHERE id = $1';
 
 /** A turn without calls counts for the model that it asked for. */
 const UNUSED = {

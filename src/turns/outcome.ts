@@ -14,7 +14,6 @@ import {
   turnsEnded,
   turnSeconds,
 } from '../platform/metrics.js';
-import type { DelegatedFact } from './facts.js';
 import type { ModelUsage } from './spent.js';
 
 /** How a turn is to end. */
@@ -35,8 +34,6 @@ export interface TurnResult {
   usage: Usage | null;
   usage_details: UsageDetails | null;
   byModel: ModelUsage[];
-  /** What the turns cost that it has begun by calls; null without any. */
-  delegated: Pick<DelegatedFact, 'cost' | 'isUnpriced'> | null;
   timing: Timing;
   /** Milliseconds from the cancel request to the end; null without a request. */
   cancel_ms: number | null;

@@ -24,7 +24,7 @@ export function terminalEvent(
     timing: timing(row, facts, at).timing,
   };
   const cancel_ms = row.cancel_requested_at === null ? null : msBetween(row.cancel_requested_at, at);
-  const result = { state: outcome.kind, cancel_ms, byModel, delegated: facts.delegated, ...spent };
+  const result = { state: outcome.kind, cancel_ms, byModel, ...spent };
   switch (outcome.kind) {
     case 'cancelled':
       return { event: { type: 'turn.cancelled', data: spent }, result };

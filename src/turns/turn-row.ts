@@ -14,8 +14,6 @@ export interface TurnRow {
   readonly queued_at: string;
   /** The turn that has a call on which this one works; null for others. */
   readonly parent_turn_id: string | null;
-  /** It has begun turns by calls. */
-  readonly has_children: boolean;
   state: TurnState;
   position: number;
   fallback_model_id: string | null;
@@ -33,6 +31,10 @@ export interface TurnRow {
   cost: string;
   currency: string | null;
   is_unpriced: boolean;
+  /** It has begun turns by calls. What those cost, written at its end. */
+  has_children: boolean;
+  delegated_cost: string;
+  is_delegated_unpriced: boolean;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface TurnRow {
 const LOCK_TURN = `
   SELECT id, session_id, project_id, number, model_id, agent_id, agent_version, queued_at, state, position, fallback_model_id, has_waiting, end_reason,
     started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at,
-    model_calls, cost, currency, is_unpriced, parent_turn_id, has_children, clock_timestamp() AS now
+    model_calls, cost, currency, is_unpriced, parent_turn_id, has_children, delegated_cost, is_delegated_unpriced, clock_timestamp() AS now
   FROM turns WHERE id = $1 FOR NO KEY UPDATE`;
 
 export async function lockTurnRow(tx: Db, id: string): Promise<(TurnRow & { now: string }) | undefined> {
@@ -54,13 +56,15 @@ export async function lockTurnRow(tx: Db, id: string): Promise<(TurnRow & { now:
 const UPDATE_TURN = `
   UPDATE turns SET state = $2, position = $3, fallback_model_id = $4, has_waiting = $5, end_reason = $6, started_at = $7,
     ended_at = $8, transition_at = $9, cancel_requested_at = $10, progress_at = $11, connected_at = $12, connect_ms = $13,
-    first_token_at = $14, model_calls = $15, cost = $16, currency = $17, is_unpriced = $18
+    first_token_at = $14, model_calls = $15, cost = $16, currency = $17, is_unpriced = $18, has_children = $19, delegated_cost = $20,
+    is_delegated_unpriced = $21
   WHERE id = $1`;
 
 export function updateTurnRow(tx: Tx, row: TurnRow): void {
   write(tx, UPDATE_TURN, [
     ...[row.id, row.state, row.position, row.fallback_model_id, row.has_waiting, row.end_reason, row.started_at],
     ...[row.ended_at, row.transition_at, row.cancel_requested_at, row.progress_at, row.connected_at, row.connect_ms],
-    ...[row.first_token_at, row.model_calls, row.cost, row.currency, row.is_unpriced],
+    ...[row.first_token_at, row.model_calls, row.cost, row.currency, row.is_unpriced, row.has_children],
+    ...[row.delegated_cost, row.is_delegated_unpriced],
   ]);
 }

@@ -116,6 +116,11 @@ export class Turn {
     this.#row.connect_ms = tookMs;
   }
 
+  /** A call of it begins a turn. */
+  delegate(): void {
+    this.#row.has_children = true;
+  }
+
   requestCancel(): void {
     this.#row.cancel_requested_at ??= this.at;
   }
@@ -163,6 +168,10 @@ export class Turn {
     row.end_reason = won.kind === 'completed' ? won.stopReason : won.kind === 'failed' ? won.type : null;
     const spent = sumCalls(facts.modelCalls, row.currency);
     row.cost = spent.cost;
+    if (facts.delegated !== null) {
+      row.delegated_cost = facts.delegated.cost;
+      row.is_delegated_unpriced = facts.delegated.isUnpriced;
+    }
     const { event, result } = terminalEvent(row, won, spent, facts, this.at);
     this.append(event);
     this.#ended = result;

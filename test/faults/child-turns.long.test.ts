@@ -10,7 +10,7 @@ import { useFaultSystem } from '../support/use.js';
 import { confirmation } from '../support/waiting-turns.js';
 
 /** Turns with 2 to 16 children each. More by hand: CHILD_FAULT_TURNS=300. */
-const TURNS = Number(process.env.CHILD_FAULT_TURNS ?? 24);
+const TURNS = Number(process.env.CHILD_FAULT_TURNS ?? 12);
 const AT_A_TIME = 6;
 const KILL_PAUSE_MS = 4000;
 const MAX_COSTS = { stop: '30', pause: '20', raised: '60' };

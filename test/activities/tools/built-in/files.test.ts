@@ -70,7 +70,15 @@ describe('file tools', () => {
   const run = (tool: BuiltInTool, input: object, toolUseId = 'toolu_1'): Promise<ToolResult> =>
     tool.run(
       {
-        turn: { id: 'turn_1', sessionId: session, projectId: PROJECT, number: 1, skills: [], workspace: null, parentSessionId: null },
+        turn: {
+          id: 'turn_1',
+          sessionId: session,
+          projectId: PROJECT,
+          number: 1,
+          skills: [],
+          workspace: null,
+          parentSessionId: null,
+        },
         name: tool.name,
         toolUseId,
         idempotencyKey: `${session}-${toolUseId}`,

@@ -51,7 +51,15 @@ describe('skill tools', () => {
   });
 
   function run(tool: string, input: Record<string, unknown>, skills = [selected]): Promise<ToolResult> {
-    const turn = { id: TURN_ID, sessionId: 'ses_1', projectId, number: 1, skills, workspace: null, parentSessionId: null };
+    const turn = {
+      id: TURN_ID,
+      sessionId: 'ses_1',
+      projectId,
+      number: 1,
+      skills,
+      workspace: null,
+      parentSessionId: null,
+    };
     const call = { turn, name: tool, toolUseId: 'toolu_01AbC', idempotencyKey: 'k', input };
     const found = builtInTools({ skills: [selected], workspace: null }).find(({ name }) => name === tool)!;
     return found.run({ ...call, signal: AbortSignal.timeout(5000), progress: () => undefined }, deps);
