@@ -45,6 +45,15 @@ function closeAfter(suite: Suite, close: () => unknown): void {
   });
 }
 
+/** What is pushed here is closed after the test, in this order. */
+export function useClosers(): (() => unknown)[] {
+  const all: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of all.splice(0)) await close();
+  });
+  return all;
+}
+
 /** `options` may be a function, for what is known only when the suite runs. */
 export function useService(options: ServiceOptions | (() => ServiceOptions) = {}): TestService {
   return use(
