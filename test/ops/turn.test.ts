@@ -112,8 +112,7 @@ describe('npm run turn', () => {
     const shown = sectionsOf((await show(service, turnId, '--content')).out);
     expect(shown.Events![0]).to.contain(`"content":"${SECRET}"`);
     expect(shown['Tool calls']![0]).to.contain(`{"question":"${SECRET}"}`);
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    await service.ended(sessionId);
+    await service.cancel(sessionId);
   });
 
   it('npm run turn shows that a turn waits for a larger budget, and why a turn failed', async () => {

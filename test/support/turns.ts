@@ -40,6 +40,12 @@ export interface TurnService extends TestService, Turns {
   /** Sends a message and waits for the end of its turn; returns the turn's events. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of many types
   run(sessionId: string, content: string): Promise<any[]>;
+  /** Asks for the cancel, and waits for the end of the turn; returns its terminal event. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of many types
+  cancel(sessionId: string): Promise<any>;
+  /** The first result of a tool in the session. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into its content
+  resultOf(sessionId: string): Promise<any>;
   stream(sessionId: string, lastEventId?: string): Promise<SseReader>;
   /** Waits until the session's last turn has ended; returns its terminal event. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look into events of many types
@@ -73,6 +79,11 @@ export async function startTurnService(options: TurnServiceOptions = {}): Promis
       await turns.ended(sessionId);
       return (await turns.history(sessionId)).filter((event) => event.turn_id === turnId);
     },
+    async cancel(sessionId) {
+      await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
+      return await turns.ended(sessionId);
+    },
+    resultOf: async (sessionId) => (await turns.history(sessionId)).find(({ type }) => type === 'agent.tool_result'),
     stream: (sessionId, lastEventId) =>
       openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, service.key, lastEventId),
     async ended(sessionId, timeoutMs = 100_000) {

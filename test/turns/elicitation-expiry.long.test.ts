@@ -1,15 +1,8 @@
 import { expect } from 'chai';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
-import type { Question } from '../support/mcp-server.js';
-import { toolUse } from '../support/scripted-model.js';
-import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { useRegisteredMcp } from '../support/use.js';
+import { BRANCH_FORM, useOps } from '../support/ops-server.js';
+import { requiredActions } from '../support/waiting-turns.js';
 
-const QUESTION: Question = {
-  mode: 'form',
-  message: 'Which branch?',
-  requestedSchema: { type: 'object', properties: { branch: { type: 'string' } } },
-};
 /** A question outlives the time of its turn. */
 const TURN_TIMEOUT_SECONDS = 8;
 const ELICITATION_TIMEOUT_SECONDS = 11;
@@ -20,15 +13,14 @@ const TOOL_TIMEOUT_SECONDS = 5;
 describe('a question without an answer', () => {
   let answers: ElicitResult[];
 
-  const { service, registered } = useRegisteredMcp(
-    'ops',
+  const { service, start, result, expectClosed } = useOps(
     {
       tasks: true,
       tools: [
         {
           name: 'deploy',
           run: async ({ ask }) => {
-            answers.push(await ask(QUESTION));
+            answers.push(await ask(BRANCH_FORM));
             return 'Not deployed.';
           },
         },
@@ -37,7 +29,7 @@ describe('a question without an answer', () => {
           pollInterval: 1000,
           task: async ({ update, ask, end }) => {
             await update('input_required');
-            answers.push(await ask(QUESTION));
+            answers.push(await ask(BRANCH_FORM));
             await update('working');
             await end('completed', 'Not built.');
           },
@@ -62,27 +54,16 @@ describe('a question without an answer', () => {
   ] as const;
   for (const [where, tool, text] of kinds) {
     it(`${where}: the server gets cancel, and the turn goes on`, async () => {
-      service.model.reply([toolUse(`mcp__ops__${tool}`, {}, { id: 'toolu_1' })]);
-      service.model.reply('Done.');
-      const sessionId = await service.session({
-        mcp_servers: [registered.id],
-        tools: [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation: true }],
-      });
-      await service.send(sessionId, 'Go');
+      const { sessionId } = await start(tool);
       const [{ elicitation_id, expires_at }] = await requiredActions(service, sessionId);
-      const ended = await service.ended(sessionId);
-      expect(ended).to.include({ type: 'turn.completed' });
-      expect(ended.timing.waiting_ms).to.be.greaterThan(TURN_TIMEOUT_SECONDS * 1000);
+      const stored = await result(sessionId);
+      expect(stored).to.include({ is_error: false, content: text });
+      expect(Date.parse(stored.created_at)).to.be.at.least(Date.parse(expires_at));
       expect(answers).to.deep.equal([{ action: 'cancel' }]);
       const events = await service.history(sessionId);
-      const result = events.find(({ type }) => type === 'agent.tool_result');
-      expect(result).to.include({ is_error: false, content: text });
-      expect(Date.parse(result.created_at)).to.be.at.least(Date.parse(expires_at));
+      expect(events.at(-1).timing.waiting_ms).to.be.greaterThan(TURN_TIMEOUT_SECONDS * 1000);
       expect(events.some(({ type }) => type === 'user.elicitation_result')).to.equal(false);
-      const late = await sendAnswers(service, sessionId, [
-        { type: 'user.elicitation_result', elicitation_id, action: 'decline' },
-      ]);
-      expect([late.status, late.body.error.details?.state]).to.deep.equal([409, 'expired']);
+      await expectClosed(sessionId, elicitation_id, 'expired');
     });
   }
 });

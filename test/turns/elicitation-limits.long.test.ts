@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { Question, TestToolCall } from '../support/mcp-server.js';
-import { steps, toolUse } from '../support/scripted-model.js';
-import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { useRegisteredMcp } from '../support/use.js';
+import { useOps } from '../support/ops-server.js';
+import { requiredActions } from '../support/waiting-turns.js';
 
 const form = (field: object, more: object = {}, message = 'Which?') =>
   ({ mode: 'form', message, requestedSchema: { type: 'object', properties: { a: field }, ...more } }) as Question;
@@ -19,32 +18,11 @@ const large = (kib: number): Question => {
 /** decisions.md "Tasks and elicitation": what a server may ask. */
 describe('the questions of a server', () => {
   let work: (call: TestToolCall) => unknown;
-  const { service, registered } = useRegisteredMcp('ops', { tools: [{ name: 'deploy', run: (call) => work(call) }] });
-  afterEach(() => service.model.reset());
-
-  const start = async (): Promise<string> => {
-    service.model.on(/Go/, steps([toolUse('mcp__ops__deploy', {}, { id: 'toolu_1' })], 'Done.'));
-    const sessionId = await service.session({
-      mcp_servers: [registered.id],
-      tools: [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation: true }],
-    });
-    await service.send(sessionId, 'Go');
-    return sessionId;
-  };
-  const toolResult = async (sessionId: string): Promise<unknown> => {
-    await service.ended(sessionId);
-    const result = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
-    return JSON.parse(result.content);
-  };
-  const answerAll = async (sessionId: string, count: number): Promise<void> => {
-    const actions = await requiredActions(service, sessionId, count);
-    const events = actions.map(({ elicitation_id }) => ({
-      type: 'user.elicitation_result',
-      elicitation_id,
-      action: 'decline',
-    }));
-    expect((await sendAnswers(service, sessionId, events)).status).to.equal(201);
-  };
+  const ops = useOps({ tools: [{ name: 'deploy', run: (call) => work(call) }] });
+  const { service, declineAll } = ops;
+  const start = async (): Promise<string> => (await ops.start('deploy')).sessionId;
+  const toolResult = async (sessionId: string): Promise<unknown> =>
+    JSON.parse((await ops.result(sessionId)).content as string);
   type Refusal = { code: number; message: string };
   const refusalOf = (error: Refusal): string => `${error.code} ${error.message.replaceAll('MCP error -32602: ', '')}`;
 
@@ -85,7 +63,7 @@ describe('the questions of a server', () => {
     const sessionId = await start();
     const [action] = await requiredActions(service, sessionId);
     expect(action.url).to.equal('https://xn--pple-43d.com/b');
-    await answerAll(sessionId, 1);
+    await declineAll(sessionId);
     expect(await toolResult(sessionId)).to.deep.equal({ action: 'decline' });
   });
 
@@ -100,7 +78,7 @@ describe('the questions of a server', () => {
     };
     const sessionId = await start();
     // Eight of them fit into 256 KiB, 33 into 1 MiB.
-    for (const count of [8, 8, 8, 8, 1]) await answerAll(sessionId, count);
+    for (const count of [8, 8, 8, 8, 1]) await declineAll(sessionId, count);
     const rounds = (await toolResult(sessionId)) as string[][];
     const refused = rounds.map((round) => round.filter((one) => one !== 'decline'));
     for (const round of refused.slice(0, 4)) {

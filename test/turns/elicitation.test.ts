@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import { eventually } from '../support/eventually.js';
 import type { Question, TestTask, TestToolCall } from '../support/mcp-server.js';
+import { elicitationResult as result, expectSoonCancelled, useOps } from '../support/ops-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { useRegisteredMcp } from '../support/use.js';
 
 const FORM = {
   mode: 'form',
@@ -19,54 +18,41 @@ const FORM = {
 } as const satisfies Question;
 const PAGE = { mode: 'url', message: 'Please pay.', elicitationId: 'p1', url: 'https://pay.example.com/1' } as const;
 
-const result = (elicitation_id: string, action: string, content?: object | null) => ({
-  type: 'user.elicitation_result',
-  elicitation_id,
-  action,
-  ...(content !== undefined && { content }),
-});
+const codeOf = ({ code }: { code: number }): number => code;
 
 /** decisions.md "Tasks and elicitation", "Elicitation", against a server of the MCP SDK. */
 describe('a server that asks', () => {
   let work: (call: TestToolCall) => unknown;
   let workTask: (task: TestTask) => unknown;
 
-  const { mcp, service, registered } = useRegisteredMcp('ops', {
+  const { mcp, service, answer, expectClosed, expectNoneOpen, isCancelled, ...ops } = useOps({
     tasks: true,
     tools: [
       { name: 'deploy', run: (call) => work(call) },
       { name: 'build', pollInterval: 1000, task: (task) => workTask(task) },
     ],
   });
-  afterEach(() => service.model.reset());
-
-  const start = async (tool = 'deploy', elicitation = true): Promise<string> => {
-    service.model.on(/Go/, steps([toolUse(`mcp__ops__${tool}`, {}, { id: 'toolu_1' })], 'Done.'));
-    const sessionId = await service.session({
-      mcp_servers: [registered.id],
-      tools: [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation }],
-    });
-    await service.send(sessionId, 'Go');
-    return sessionId;
-  };
+  const start = async (tool = 'deploy', elicitation = true): Promise<string> =>
+    (await ops.start(tool, elicitation)).sessionId;
   /** The tool asks, and returns the answer. */
   const asks = (question: Question): void => {
     work = async ({ ask }) => JSON.stringify(await ask(question));
   };
-  const toolResult = async (sessionId: string) =>
-    (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+  /** What the tool has returned, once the turn has ended. */
+  const returned = async (sessionId: string): Promise<unknown> =>
+    JSON.parse((await ops.result(sessionId)).content as string);
 
   it('a server that asks gets what the person fills in', async () => {
     asks(FORM);
     const sessionId = await start();
     const [action] = await requiredActions(service, sessionId);
-    expect(action).to.include({ type: 'elicitation', tool_use_id: 'toolu_1', name: 'mcp__ops__deploy', mode: 'form' });
-    expect(action)
-      .to.include({ message: 'Which branch?' })
-      .and.have.property('requested_schema')
-      .that.deep.equals({
-        ...FORM.requestedSchema,
-      });
+    expect(action).to.include({
+      type: 'elicitation',
+      tool_use_id: 'toolu_deploy',
+      name: 'mcp__ops__deploy',
+      mode: 'form',
+    });
+    expect(action).to.deep.include({ message: 'Which branch?', requested_schema: FORM.requestedSchema });
     expect(action.elicitation_id).to.match(/^elic_/);
     const page = await service.api('GET', '/v1/sessions?requires_action=true');
     expect(page.body.items.map(({ id }: { id: string }) => id)).to.deep.equal([sessionId]);
@@ -77,15 +63,10 @@ describe('a server that asks', () => {
     expect(status, JSON.stringify(body)).to.equal(201);
     const [stored] = body.items;
     expect(stored).to.deep.include({ action: 'accept', content: { branch: 'main', force: true }, actor: 'ada' });
-    const ended = await service.ended(sessionId);
-    expect(ended).to.include({ type: 'turn.completed' });
-    expect(ended.timing.waiting_ms).to.be.greaterThan(0);
-    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.include({
-      action: 'accept',
-      content: { branch: 'main', force: true },
-    });
-    const types = (await service.history(sessionId)).map(({ type }) => type as string);
-    expect(types).to.deep.equal([
+    expect(await returned(sessionId)).to.deep.include({ action: 'accept', content: { branch: 'main', force: true } });
+    const events = await service.history(sessionId);
+    expect(events.at(-1).timing.waiting_ms).to.be.greaterThan(0);
+    expect(events.map(({ type }) => type as string)).to.deep.equal([
       'user.message',
       'agent.tool_use',
       'agent.requires_action',
@@ -94,42 +75,33 @@ describe('a server that asks', () => {
       'agent.message',
       'turn.completed',
     ]);
-    const again = await sendAnswers(service, sessionId, [
-      result(action.elicitation_id, 'accept', { force: true, branch: 'main' }),
-    ]);
+    const again = await answer(sessionId, action.elicitation_id, 'accept', { force: true, branch: 'main' });
     expect(again.status).to.equal(201);
     expect(again.body.items).to.deep.equal([stored]);
-    const other = await sendAnswers(service, sessionId, [result(action.elicitation_id, 'decline')]);
-    expect(other.status).to.equal(409);
+    const other = await answer(sessionId, action.elicitation_id, 'decline');
     expect(other.body.error).to.deep.include({ type: 'elicitation_not_pending' });
-    expect(other.body.error.details.state).to.equal('answered');
+    await expectClosed(sessionId, action.elicitation_id, 'answered');
   });
 
   it('a server that asks refuses answers that do not fit', async () => {
     asks(FORM);
     const sessionId = await start();
     const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
-    const refused = async (answer: object): Promise<[number, unknown]> => {
-      const { status, body } = await sendAnswers(service, sessionId, [answer]);
-      return [status, body.error.details?.errors?.[0]?.path ?? body.error.type];
-    };
-    expect(await refused(result('elic_00000000000000000000000000', 'cancel'))).to.deep.equal([
-      404,
-      'elicitation_not_found',
-    ]);
-    expect(await refused(result(id, 'accept', { branch: 1 }))).to.deep.equal([422, '/events/0/content/branch']);
-    expect(await refused(result(id, 'accept', {}))).to.deep.equal([422, '/events/0/content/branch']);
-    expect(await refused(result(id, 'accept', { branch: 'a', more: 1 }))).to.deep.equal([
-      422,
-      '/events/0/content/more',
-    ]);
-    expect(await refused(result(id, 'accept'))).to.deep.equal([422, '/events/0/content']);
-    expect(await refused(result(id, 'decline', { branch: 'a' }))).to.deep.equal([422, '/events/0/content']);
-    const declined = await sendAnswers(service, sessionId, [result(id, 'decline', null)]);
+    for (const [status, refusal, ...given] of [
+      [404, 'elicitation_not_found', 'elic_00000000000000000000000000', 'cancel'],
+      [422, '/events/0/content/branch', id, 'accept', { branch: 1 }],
+      [422, '/events/0/content/branch', id, 'accept', {}],
+      [422, '/events/0/content/more', id, 'accept', { branch: 'a', more: 1 }],
+      [422, '/events/0/content', id, 'accept'],
+      [422, '/events/0/content', id, 'decline', { branch: 'a' }],
+    ] as [number, string, ...Parameters<typeof result>][]) {
+      const { status: found, body } = await answer(sessionId, ...given);
+      expect([found, body.error.details?.errors?.[0]?.path ?? body.error.type]).to.deep.equal([status, refusal]);
+    }
+    const declined = await answer(sessionId, id, 'decline', null);
     expect(declined.status).to.equal(201);
     expect(declined.body.items[0]).to.include({ elicitation_id: id, action: 'decline', content: null });
-    await service.ended(sessionId);
-    expect(JSON.parse((await toolResult(sessionId)).content)).to.include({ action: 'decline' });
+    expect(await returned(sessionId)).to.include({ action: 'decline' });
   });
 
   it('a server that asks may ask the person to open an address, which the service does not open', async () => {
@@ -142,11 +114,9 @@ describe('a server that asks', () => {
     const [action] = await requiredActions(service, sessionId);
     expect(action).to.include({ mode: 'url', url, message: PAGE.message });
     expect(action).to.not.have.property('requested_schema');
-    const filled = await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept', {})]);
-    expect(filled.status).to.equal(422);
-    await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept')]);
-    await service.ended(sessionId);
-    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal({ action: 'accept' });
+    expect((await answer(sessionId, action.elicitation_id, 'accept', {})).status).to.equal(422);
+    await answer(sessionId, action.elicitation_id, 'accept');
+    expect(await returned(sessionId)).to.deep.equal({ action: 'accept' });
     page.close();
     expect(visits).to.equal(0);
   });
@@ -171,43 +141,31 @@ describe('a server that asks', () => {
     ];
     work = async ({ ask }) => {
       const codes = [];
-      for (const question of questions) {
-        codes.push(await ask(question as Question).catch(({ code }: { code: number }) => code));
-      }
+      for (const question of questions) codes.push(await ask(question as Question).catch(codeOf));
       return JSON.stringify(codes);
     };
     const sessionId = await start();
-    await service.ended(sessionId);
-    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal(questions.map(() => -32602));
+    expect(await returned(sessionId)).to.deep.equal(questions.map(() => -32602));
     const events = await service.history(sessionId);
     expect(events.filter(({ type }) => type === 'agent.requires_action')).to.deep.equal([]);
   });
 
   it('a server that asks has at most 20 open questions in a turn', async () => {
     work = async ({ ask }) => {
-      const codes = await Promise.all(
-        Array.from({ length: 21 }, () => ask(FORM).catch(({ code }: { code: number }) => code)),
-      );
+      const asked = Array.from({ length: 21 }, () => ask(FORM).catch(codeOf));
+      const codes = await Promise.all(asked);
       return JSON.stringify(codes.filter((code) => code === -32602).length);
     };
     const sessionId = await start();
     const actions = await requiredActions(service, sessionId, 20);
-    await sendAnswers(
-      service,
-      sessionId,
-      actions.map(({ elicitation_id }) => result(elicitation_id, 'cancel')),
-    );
-    await service.ended(sessionId);
-    expect((await toolResult(sessionId)).content).to.equal('1');
+    const events = actions.map(({ elicitation_id: id }) => result(id as string, 'cancel'));
+    await sendAnswers(service, sessionId, events);
+    expect(await returned(sessionId)).to.equal(1);
   });
 
   it('a server that asks has at most 100 questions in a turn, however soon they are answered', async () => {
     work = async ({ ask }) => {
-      const answers = [
-        await ask(FORM),
-        await ask(FORM),
-        await ask(FORM).catch(({ code }: { code: number }) => ({ code })),
-      ];
+      const answers = [(await ask(FORM)).action, (await ask(FORM)).action, await ask(FORM).catch(codeOf)];
       return JSON.stringify(answers);
     };
     const sessionId = await start();
@@ -220,15 +178,9 @@ describe('a server that asks', () => {
        FROM waits, generate_series(1, 98) AS n WHERE id = $1`,
       [first.elicitation_id],
     );
-    await sendAnswers(service, sessionId, [result(first.elicitation_id, 'decline')]);
-    const [second] = await requiredActions(service, sessionId);
-    await sendAnswers(service, sessionId, [result(second.elicitation_id, 'decline')]);
-    await service.ended(sessionId);
-    expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal([
-      { action: 'decline' },
-      { action: 'decline' },
-      { code: -32602 },
-    ]);
+    await ops.declineAll(sessionId);
+    await ops.declineAll(sessionId);
+    expect(await returned(sessionId)).to.deep.equal(['decline', 'decline', -32602]);
   });
 
   it('a server that asks may withdraw its question', async () => {
@@ -245,16 +197,11 @@ describe('a server that asks', () => {
       const [action] = (await service.api('GET', `/v1/sessions/${sessionId}`)).body.required_actions;
       return action?.mode === 'url';
     });
-    const { status, body } = await sendAnswers(service, sessionId, [result(first.elicitation_id, 'cancel')]);
-    expect(status).to.equal(409);
-    expect(body.error.details.state).to.equal('withdrawn');
+    await expectClosed(sessionId, first.elicitation_id, 'withdrawn', 'cancel');
     const [second] = await requiredActions(service, sessionId);
-    await sendAnswers(service, sessionId, [result(second.elicitation_id, 'accept')]);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
-    const unclosed = await service.db.query('SELECT FROM waits WHERE session_id = $1 AND closed_at IS NULL', [
-      sessionId,
-    ]);
-    expect(unclosed).to.deep.equal([]);
+    await answer(sessionId, second.elicitation_id, 'accept');
+    await ops.result(sessionId);
+    await expectNoneOpen(sessionId);
   });
 
   for (const tool of ['deploy', 'build']) {
@@ -273,9 +220,8 @@ describe('a server that asks', () => {
       for (const elicitation of [true, false]) {
         const tools = [{ type: 'mcp_toolset', mcp_server_id: fresh.id, elicitation }];
         const sessionId = await service.session({ mcp_servers: [fresh.id], tools });
-        await service.send(sessionId, 'Fresh');
-        await service.ended(sessionId);
-        expect((await toolResult(sessionId)).content).to.equal('ok');
+        await service.run(sessionId, 'Fresh');
+        expect((await service.resultOf(sessionId)).content).to.equal('ok');
       }
       delete mcp.options.gateway;
       const asking = { elicitation: { form: {}, url: {} } };
@@ -285,24 +231,17 @@ describe('a server that asks', () => {
   }
 
   it('a server that asks gets an error when it asks, unless the session allows it', async () => {
-    work = async ({ ask }) =>
-      ask(FORM).then(
-        () => 'asked',
-        () => 'refused',
-      );
+    work = ({ ask }) => ask(FORM).catch(() => 'refused');
     const sessionId = await start('deploy', false);
-    await service.ended(sessionId);
-    expect((await toolResult(sessionId)).content).to.equal('refused');
+    expect((await ops.result(sessionId)).content).to.equal('refused');
   });
 
   it('a server that asks is cancelled with the turn while it waits', async () => {
     asks(FORM);
     const sessionId = await start();
     const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-    const { status, body } = await sendAnswers(service, sessionId, [result(id, 'cancel')]);
-    expect([status, body.error.details.state]).to.deep.equal([409, 'cancelled']);
+    expect(await service.cancel(sessionId)).to.include({ type: 'turn.cancelled' });
+    await expectClosed(sessionId, id, 'cancelled', 'cancel');
   });
 
   it('a server that asks is cancelled with the turn while its task waits for the answer', async () => {
@@ -315,20 +254,10 @@ describe('a server that asks', () => {
     };
     const sessionId = await start('build');
     const [{ elicitation_id: id }] = await requiredActions(service, sessionId);
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-    const [{ cancel_ms }] = await service.db.query<[{ cancel_ms: number }]>(
-      `SELECT (extract(epoch FROM ended_at - cancel_requested_at) * 1000)::double precision AS cancel_ms
-       FROM turns WHERE session_id = $1`,
-      [sessionId],
-    );
-    // 2 s by the contract; the machine of a test may be busy.
-    expect(cancel_ms).to.be.lessThan(5000);
-    await eventually('the task is cancelled', async () =>
-      mcp.taskStates().some((task) => task.taskId === taskId && task.status === 'cancelled'),
-    );
-    const { status, body } = await sendAnswers(service, sessionId, [result(id, 'cancel')]);
-    expect([status, body.error.details.state]).to.deep.equal([409, 'cancelled']);
+    expect(await service.cancel(sessionId)).to.include({ type: 'turn.cancelled' });
+    await expectSoonCancelled(service, sessionId);
+    await eventually('the task is cancelled', () => isCancelled(taskId));
+    await expectClosed(sessionId, id, 'cancelled', 'cancel');
   });
 
   it('a server that asks becomes an error result that shows the address which a person has to open first', async () => {
@@ -336,35 +265,28 @@ describe('a server that asks', () => {
       throw Object.assign(new Error('Authorize first'), { code: -32042, data: { elicitations: [PAGE] } });
     };
     const sessionId = await start();
-    await service.ended(sessionId);
-    const { is_error, content } = await toolResult(sessionId);
+    const { is_error, content } = await ops.result(sessionId);
     expect(is_error).to.equal(true);
     expect(content).to.include(PAGE.url).and.include('a person has to open');
   });
 
   for (const question of [FORM, PAGE]) {
     it(`a server that asks may ask within a task (${question.mode})`, async () => {
-      let answered: Promise<ElicitResult> | undefined;
       workTask = async ({ update, ask, end }) => {
         await update('input_required', 'Waiting for you');
-        answered = ask(question);
-        const answer = await answered;
+        const answered = await ask(question);
         await update('working');
-        await end('completed', JSON.stringify(answer));
+        await end('completed', JSON.stringify(answered));
       };
       const sessionId = await start('build');
       const [action] = await requiredActions(service, sessionId);
       expect(action).to.include({ type: 'elicitation', mode: question.mode, name: 'mcp__ops__build' });
       const content = question.mode === 'form' ? { branch: 'main' } : undefined;
-      await sendAnswers(service, sessionId, [result(action.elicitation_id, 'accept', content)]);
-      const ended = await service.ended(sessionId);
-      expect(ended).to.include({ type: 'turn.completed' });
-      expect(ended.timing.waiting_ms).to.be.greaterThan(0);
-      expect(JSON.parse((await toolResult(sessionId)).content)).to.deep.equal({
-        action: 'accept',
-        ...(content !== undefined && { content }),
-      });
-      const progress = (await service.history(sessionId)).filter(({ type }) => type === 'agent.tool_progress');
+      await answer(sessionId, action.elicitation_id, 'accept', content);
+      expect(await returned(sessionId)).to.deep.equal({ action: 'accept', ...(content && { content }) });
+      const events = await service.history(sessionId);
+      expect(events.at(-1).timing.waiting_ms).to.be.greaterThan(0);
+      const progress = events.filter(({ type }) => type === 'agent.tool_progress');
       expect(progress[0]).to.include({ status: 'input_required', message: 'Waiting for you' });
     });
   }

@@ -61,7 +61,7 @@ describe('an activity that loses one worker after the other', () => {
       await loseWorker(turnId, attempt);
     }
     expect((await service.ended(sessionId)).type).to.equal('turn.completed');
-    const result = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+    const result = await service.resultOf(sessionId);
     expect(result).to.include({ is_error: true });
     expect(result!.content).to.match(/The outcome of this call of mcp__look__look is unknown/);
     expect(calls()).to.equal(MAX_LOST_WORKERS);
@@ -76,7 +76,7 @@ describe('an activity that loses one worker after the other', () => {
     refuse();
     await loseWorker(turnId, 1);
     expect((await service.ended(sessionId)).type).to.equal('turn.completed');
-    const result = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+    const result = await service.resultOf(sessionId);
     expect(result!.content).to.match(/HTTP 401.*Its outcome is unknown/);
   });
 

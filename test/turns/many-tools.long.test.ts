@@ -157,8 +157,7 @@ describe('the tools of a turn that are too many to show', () => {
     const id = await session();
     await service.send(id, 'Report it');
     await gate.reached;
-    await service.api('POST', `/v1/sessions/${id}/cancel`);
-    await service.ended(id);
+    await service.cancel(id);
     service.model.reply('Done.');
     await service.api('POST', `/v1/sessions/${id}/continue`);
     await service.ended(id);

@@ -105,8 +105,7 @@ describe('a turn with a remote tool', () => {
     service.model.on(/three/, [text(`${MARK} streamed`), silence()]);
     const turns: string[] = [];
     for (const content of ['one', 'two']) {
-      turns.push(await service.send(sessionId, `${MARK} ${content}`));
-      await service.ended(sessionId);
+      turns.push((await service.run(sessionId, `${MARK} ${content}`))[0].turn_id);
     }
     turns.push(await service.send(sessionId, `${MARK} three`));
     const stream = await service.stream(sessionId);

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { reserveTask } from '../../src/tasks/open.js';
 import { eventually } from '../support/eventually.js';
 import type { TestTask } from '../support/mcp-server.js';
+import { useOps } from '../support/ops-server.js';
 import { toolUse } from '../support/scripted-model.js';
-import { useRegisteredMcp } from '../support/use.js';
 
 const MAX_OF_TURN = 50;
 const MAX_OF_PROJECT = 500;
@@ -11,7 +11,7 @@ const MAX_OF_PROJECT = 500;
 /** decisions.md "Tasks and elicitation": how many tasks may be open. */
 describe('open tasks', () => {
   let tasks: TestTask[] = [];
-  const { mcp, service, registered } = useRegisteredMcp('ops', {
+  const { mcp, service, registered } = useOps({
     tasks: true,
     tools: [{ name: 'build', pollInterval: 1000, task: (task) => tasks.push(task) }],
   });
@@ -19,7 +19,6 @@ describe('open tasks', () => {
     tasks = [];
     mcp.calls.length = 0;
   });
-  afterEach(() => service.model.reset());
 
   /** A turn that calls the tool in its first steps. */
   const start = async (message: string, calls: number): Promise<{ sessionId: string; turnId: string }> => {
@@ -32,8 +31,7 @@ describe('open tasks', () => {
   const results = async (sessionId: string): Promise<{ is_error: boolean; content: string }[]> =>
     (await service.history(sessionId)).filter(({ type }) => type === 'agent.tool_result');
   const cancel = async (sessionId: string): Promise<void> => {
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    expect(await service.cancel(sessionId)).to.include({ type: 'turn.cancelled' });
   };
 
   /** A turn that waits for a task, and counts as if it had more. */

@@ -1,24 +1,24 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import type { McpServerOptions, TestTask } from '../support/mcp-server.js';
+import { useOps } from '../support/ops-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { useRegisteredMcp, useTemporalClient } from '../support/use.js';
+import { useTemporalClient } from '../support/use.js';
 
 /** decisions.md "Tasks and elicitation": how the tasks of a turn are polled beside each other. */
 describe('the polls of several tasks', () => {
   const temporal = useTemporalClient();
   let tasks = new Map<unknown, TestTask>();
   let polled: string[] = [];
-  /** Requests that are answered when this is settled. */
+  /** A result is given when this is settled. */
   let onRead: (id: string) => unknown = () => undefined;
-  let held: { id: string; until: Promise<void> } | null = null;
   const gateway: McpServerOptions['gateway'] = async (_, __, body) => {
-    if (body.includes('tasks/get')) polled.push((JSON.parse(body) as { params: { taskId: string } }).params.taskId);
-    if (body.includes('tasks/result')) await onRead((JSON.parse(body) as { params: { taskId: string } }).params.taskId);
-    if (held !== null && body.includes('tasks/result') && body.includes(held.id)) await held.until;
+    const { method, params } = JSON.parse(body || '{}') as { method?: string; params?: { taskId: string } };
+    if (method === 'tasks/get') polled.push(params!.taskId);
+    if (method === 'tasks/result') await onRead(params!.taskId);
     return false;
   };
-  const { service, registered } = useRegisteredMcp('ops', {
+  const { service, registered } = useOps({
     tasks: true,
     tools: [{ name: 'build', pollInterval: 1000, task: (task) => tasks.set(task.arguments.what, task) }],
     gateway,
@@ -26,10 +26,8 @@ describe('the polls of several tasks', () => {
   beforeEach(() => {
     tasks = new Map();
     polled = [];
-    held = null;
     onRead = () => undefined;
   });
-  afterEach(() => service.model.reset());
 
   const start = async (...whats: string[]): Promise<{ sessionId: string; turnId: string }> => {
     const calls = whats.map((what) => toolUse('mcp__ops__build', { what }, { id: `toolu_${what}` }));
@@ -65,15 +63,15 @@ describe('the polls of several tasks', () => {
   it('the polls of several tasks and their results do not wait for a result that its server holds back', async () => {
     const { sessionId } = await start('slow', 'quick', 'late');
     await eventually('each is polled', () => ['slow', 'quick', 'late'].every((what) => isPolled(what, 1)));
-    let release = (): void => undefined;
-    held = { id: tasks.get('slow')!.id, until: new Promise((resolve) => (release = resolve)) };
+    const release = service.model.gate();
+    onRead = (id) => id === tasks.get('slow')!.id && release.opened;
     await tasks.get('slow')!.end('completed', 'Built slow.');
     await tasks.get('quick')!.end('completed', 'Built quick.');
     await eventually('the result of the quick one', async () => (await results(sessionId)).includes('Built quick.'));
     await tasks.get('late')!.end('completed', 'Built late.');
     await eventually('the result of the late one', async () => (await results(sessionId)).includes('Built late.'));
     expect(await results(sessionId)).to.have.length(2);
-    release();
+    release.open();
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     expect(await results(sessionId)).to.include('Built slow.');
   });
@@ -110,7 +108,6 @@ describe('the polls of several tasks', () => {
       const seconds = Number(next?.seconds ?? 0) - Number(last?.seconds ?? 0);
       return seconds >= 9 && seconds <= 12;
     });
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
+    expect(await service.cancel(sessionId)).to.include({ type: 'turn.cancelled' });
   });
 });

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import type { McpServerOptions, TestTask } from '../support/mcp-server.js';
-import { steps, toolUse } from '../support/scripted-model.js';
-import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { useRegisteredMcp, useTemporalClient } from '../support/use.js';
+import { useOps } from '../support/ops-server.js';
+import { requiredActions } from '../support/waiting-turns.js';
+import { useTemporalClient } from '../support/use.js';
 
 interface Received {
   /** The method of the message, of the HTTP request without one, or `answer`. */
@@ -36,7 +36,14 @@ describe('the requests about a task', () => {
     return true;
   };
 
-  const { mcp, service, registered } = useRegisteredMcp('ops', {
+  const {
+    service,
+    registered,
+    answer,
+    isCancelled,
+    result: resultOf,
+    ...ops
+  } = useOps({
     tasks: true,
     tools: [{ name: 'build', pollInterval: 1000, task: (task) => work(task) }],
     gateway,
@@ -46,30 +53,29 @@ describe('the requests about a task', () => {
     answerFor = () => null;
     beforeAnswer = () => Promise.resolve();
   });
-  afterEach(() => service.model.reset());
 
   const start = async (): Promise<{ sessionId: string; turnId: string; task: TestTask }> => {
-    service.model.on(/Go/, steps([toolUse('mcp__ops__build', {}, { id: 'toolu_1' })], 'Done.'));
-    const tools = [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation: true }];
     const begun = new Promise<TestTask>((resolve) => (work = resolve));
-    const sessionId = await service.session({ mcp_servers: [registered.id], tools });
-    const turnId = await service.send(sessionId, 'Go');
-    return { sessionId, turnId, task: await begun };
+    return { ...(await ops.start('build')), task: await begun };
+  };
+  /** Refuses this many requests to cancel the task; returns how many it has refused. */
+  const refuseCancels = (times: number): (() => number) => {
+    let refused = 0;
+    answerFor = (method) => {
+      if (method !== 'tasks/cancel' || refused === times) return null;
+      refused += 1;
+      return { status: 503 };
+    };
+    return () => refused;
   };
   const of = (...methods: string[]): Received[] => received.filter(({ method }) => methods.includes(method));
-  const resultOf = async (sessionId: string) => {
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
-    return (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
-  };
 
   it('the requests about a task ask for it to be kept for TASK_TIMEOUT_SECONDS, and all go to its MCP session, which ends after it', async () => {
     const { sessionId, task } = await start();
     await task.update('input_required');
     const answered = task.ask({ mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } });
     const [{ elicitation_id }] = await requiredActions(service, sessionId);
-    await sendAnswers(service, sessionId, [
-      { type: 'user.elicitation_result', elicitation_id, action: 'accept', content: {} },
-    ]);
+    await answer(sessionId, elicitation_id, 'accept', {});
     expect(await answered).to.deep.equal({ action: 'accept', content: {} });
     await task.update('working');
     const before = received.length;
@@ -92,10 +98,8 @@ describe('the requests about a task', () => {
     answerFor = (method) => {
       if (method !== 'tasks/get') return null;
       polls += 1;
-      return {
-        status: 200,
-        body: { result: { taskId: 't', status: 'working', pollInterval: polls === 1 ? 3000 : 1000 } },
-      };
+      const result = { taskId: 't', status: 'working', pollInterval: polls === 1 ? 3000 : 1000 };
+      return { status: 200, body: { result } };
     };
     const { sessionId, task } = await start();
     await eventually('three polls', async () => polls >= 3);
@@ -112,22 +116,17 @@ describe('the requests about a task', () => {
   it('the requests about a task come once a minute after ten minutes', async () => {
     const { sessionId, turnId, task } = await start();
     await eventually('the first poll', async () => of('tasks/get').length > 0);
-    await service.db.query(`UPDATE tool_calls SET started_at = started_at - interval '601 s' WHERE turn_id = $1`, [
-      turnId,
-    ]);
+    const age = `UPDATE tool_calls SET started_at = started_at - interval '601 s' WHERE turn_id = $1`;
+    await service.db.query(age, [turnId]);
     const pause = async (): Promise<number> => {
       const { raw } = await temporal.workflow.getHandle(turnId).describe();
       const [pending] = raw.pendingActivities!;
-      return (
-        Number(pending?.nextAttemptScheduleTime?.seconds ?? 0) - Number(pending?.lastAttemptCompleteTime?.seconds ?? 0)
-      );
+      const [last, next] = [pending?.lastAttemptCompleteTime, pending?.nextAttemptScheduleTime];
+      return Number(next?.seconds ?? 0) - Number(last?.seconds ?? 0);
     };
     await eventually('a pause of a minute', async () => Math.abs((await pause()) - 60) <= 1);
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-    await eventually('the task is cancelled', async () =>
-      mcp.taskStates().some(({ taskId, status }) => taskId === task.id && status === 'cancelled'),
-    );
+    expect(await service.cancel(sessionId)).to.include({ type: 'turn.cancelled' });
+    await eventually('the task is cancelled', () => isCancelled(task.id));
   });
 
   it('the requests about a task are repeated after any other error than -32602', async () => {
@@ -149,30 +148,17 @@ describe('the requests about a task', () => {
   it('the requests about a task cancel it again and again while its server is away, in its MCP session', async () => {
     const { sessionId, task } = await start();
     await eventually('the task is stored, and asked for', () => of('tasks/get').length > 0);
-    let refused = 0;
-    answerFor = (method) => {
-      if (method !== 'tasks/cancel' || refused === 3) return null;
-      refused += 1;
-      return { status: 503 };
-    };
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-    await eventually('the task is cancelled', async () =>
-      mcp.taskStates().some(({ taskId, status }) => taskId === task.id && status === 'cancelled'),
-    );
-    expect(refused).to.equal(3);
+    const refused = refuseCancels(3);
+    expect(await service.cancel(sessionId)).to.include({ type: 'turn.cancelled' });
+    await eventually('the task is cancelled', () => isCancelled(task.id));
+    expect(refused()).to.equal(3);
     await eventually('the session is deleted', async () => of('DELETE').length > 0);
     const session = of('tools/call')[0]!.session;
     for (const request of of('tasks/cancel', 'DELETE')) expect(request.session).to.equal(session);
   });
 
   it('the requests about a task cancel one that could not be stored again and again as well', async () => {
-    let refused = 0;
-    answerFor = (method) => {
-      if (method !== 'tasks/cancel' || refused === 2) return null;
-      refused += 1;
-      return { status: 503 };
-    };
+    const refused = refuseCancels(2);
     // As if another attempt had taken the call over while the server began the task.
     beforeAnswer = async (method) => {
       if (method !== 'tools/call') return;
@@ -183,10 +169,8 @@ describe('the requests about a task', () => {
       );
     };
     const { sessionId, task } = await start();
-    await eventually('the task is cancelled', () =>
-      mcp.taskStates().some(({ taskId, status }) => taskId === task.id && status === 'cancelled'),
-    );
-    expect(refused).to.equal(2);
+    await eventually('the task is cancelled', () => isCancelled(task.id));
+    expect(refused()).to.equal(2);
     expect(of('tasks/get')).to.deep.equal([]);
     expect((await resultOf(sessionId)).content).to.match(/outcome .* is unknown/);
     await eventually('the session is deleted', async () => of('DELETE').length > 0);

@@ -21,7 +21,7 @@ describe('a task', () => {
   };
   const resultOf = async (sessionId: string) => {
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
-    return (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+    return await service.resultOf(sessionId);
   };
   const optional: TestTool = {
     name: 'build',

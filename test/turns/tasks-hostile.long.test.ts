@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
-import { steps, toolUse } from '../support/scripted-model.js';
-import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
-import { useRegisteredMcp } from '../support/use.js';
+import { useOps } from '../support/ops-server.js';
 
 /** What a server may do with its tasks, at worst. */
 describe('tasks of a hostile server', () => {
@@ -11,14 +9,12 @@ describe('tasks of a hostile server', () => {
   /** Answers `tasks/result`. */
   let fetched: (id: number, res: ServerResponse) => void;
 
-  const { mcp, service, registered } = useRegisteredMcp(
-    'ops',
+  const { mcp, service, start, declineAll } = useOps(
     {
       tasks: true,
       tools: [{ name: 'build', task: () => undefined }],
       gateway: (_, res, body) => {
-        const message = body === '' ? {} : (JSON.parse(body) as { id?: number; method?: string });
-        const { id, method } = message;
+        const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string };
         if (method === 'tasks/result') {
           fetched(id!, res);
           return true;
@@ -26,7 +22,7 @@ describe('tasks of a hostile server', () => {
         if (method !== 'tools/call' && method !== 'tasks/get') return false;
         if (method === 'tasks/get') asked.push(Date.now());
         const result = method === 'tools/call' ? { task: task() } : task();
-        res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+        json(res, { id, result });
         return true;
       },
     },
@@ -39,21 +35,14 @@ describe('tasks of a hostile server', () => {
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an event of any type
   const run = async (elicitation = false): Promise<any[]> => {
-    const sessionId = await begin(elicitation);
+    const { sessionId } = await start('build', elicitation);
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     return service.history(sessionId);
   };
-  const begin = async (elicitation: boolean): Promise<string> => {
-    service.model.on(/Go/, steps([toolUse('mcp__ops__build', {}, { id: 'toolu_1' })], 'Done.'));
-    const tools = [{ type: 'mcp_toolset', mcp_server_id: registered.id, elicitation }];
-    const sessionId = await service.session({ mcp_servers: [registered.id], tools });
-    await service.send(sessionId, 'Go');
-    return sessionId;
-  };
-
   const json = (res: ServerResponse, answer: object): void => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', ...answer }));
   };
+  const eventOf = (sent: object): string => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...sent })}\n\n`;
   const resultIn = <T extends { type: string }>(events: T[]): T | undefined =>
     events.find(({ type }) => type === 'agent.tool_result');
   const results = (): number => mcp.log.filter((method) => method === 'tasks/result').length;
@@ -65,11 +54,8 @@ describe('tasks of a hostile server', () => {
     ] as const) {
       mcp.log.length = 0;
       task = () => ({ taskId: 't1', status: asked.length === 0 ? 'working' : 'completed' });
-      fetched = (id, res) =>
-        json(res, {
-          id,
-          result: { content: [], structuredContent: { rows: Array.from({ length: values }, () => 7) } },
-        });
+      const rows = Array.from({ length: values }, () => 7);
+      fetched = (id, res) => json(res, { id, result: { content: [], structuredContent: { rows } } });
       const result = resultIn(await run());
       expect(result.is_error).to.equal(isError);
       if (isError) expect(result.content).to.include('more than 250,000 JSON values');
@@ -79,10 +65,9 @@ describe('tasks of a hostile server', () => {
 
   it('tasks of a hostile server may end with an address that a person has to open first', async () => {
     task = () => ({ taskId: 't1', status: asked.length === 0 ? 'working' : 'failed' });
-    const elicitations = [
-      { mode: 'url', elicitationId: 'p1', url: 'https://pay.example.com/1', message: 'Please pay.' },
-    ];
-    fetched = (id, res) => json(res, { id, error: { code: -32042, message: 'Pay first.', data: { elicitations } } });
+    const page = { mode: 'url', elicitationId: 'p1', url: 'https://pay.example.com/1', message: 'Please pay.' };
+    const error = { code: -32042, message: 'Pay first.', data: { elicitations: [page] } };
+    fetched = (id, res) => json(res, { id, error });
     const result = resultIn(await run());
     expect(result).to.include({ is_error: true });
     expect(result.content).to.include(
@@ -92,11 +77,8 @@ describe('tasks of a hostile server', () => {
 
   it('tasks of a hostile server may flood the answer to tasks/result, and the turn ends all the same', async () => {
     task = () => ({ taskId: 't1', status: 'input_required' });
-    const progress = {
-      method: 'notifications/progress',
-      params: { progressToken: 1, progress: 1, message: 'x'.repeat(1000) },
-    };
-    const piece = `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...progress })}\n\n`.repeat(64);
+    const params = { progressToken: 1, progress: 1, message: 'x'.repeat(1000) };
+    const piece = eventOf({ method: 'notifications/progress', params }).repeat(64);
     let sent = 0;
     fetched = (_, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -114,23 +96,13 @@ describe('tasks of a hostile server', () => {
 
   it('tasks of a hostile server may ask without end, and 20 questions are open', async () => {
     task = () => ({ taskId: 't1', status: 'input_required' });
-    const question = {
-      method: 'elicitation/create',
-      params: { mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } },
-    };
+    const params = { mode: 'form', message: '?', requestedSchema: { type: 'object', properties: {} } };
     fetched = (_, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
-      for (let id = 1; id <= 30; id += 1) {
-        res.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, ...question })}\n\n`);
-      }
+      for (let id = 1; id <= 30; id += 1) res.write(eventOf({ id, method: 'elicitation/create', params }));
     };
-    const sessionId = await begin(true);
-    const actions = await requiredActions(service, sessionId, 20);
-    await sendAnswers(
-      service,
-      sessionId,
-      actions.map(({ elicitation_id }) => ({ type: 'user.elicitation_result', elicitation_id, action: 'cancel' })),
-    );
+    const { sessionId } = await start('build');
+    await declineAll(sessionId, 20);
     expect(await service.ended(sessionId)).to.include({ type: 'turn.completed' });
     const events = await service.history(sessionId);
     const most = events
@@ -148,7 +120,7 @@ describe('tasks of a hostile server', () => {
       return { taskId: 't1', status, statusMessage: `${n}`.repeat(10_000), pollInterval: 0 };
     };
     const events = await run();
-    const result = events.find(({ type }) => type === 'agent.tool_result');
+    const result = resultIn(events);
     expect(result).to.include({ is_error: true });
     expect(result.content).to.include('did not finish within 8 s');
     // A second apart, however often the server would like it.
@@ -162,8 +134,7 @@ describe('tasks of a hostile server', () => {
   it('tasks of a hostile server have an id that can be kept', async () => {
     for (const taskId of ['x'.repeat(1024 * 1024), '', 7, 'a\0b']) {
       task = () => ({ taskId, status: 'working' });
-      const events = await run();
-      const result = events.find(({ type }) => type === 'agent.tool_result');
+      const result = resultIn(await run());
       expect(result).to.include({ is_error: true });
       expect(result.content).to.include('its task has').and.include('outcome is unknown');
       expect(result.content.length).to.be.lessThan(1000);

@@ -1,40 +1,29 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import type { TestTask } from '../support/mcp-server.js';
+import { expectSoonCancelled, useOps } from '../support/ops-server.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { fetchHistory, textOfHistory } from '../support/workflow-history.js';
-import { useMcpServer, useTemporalClient, useTurnService } from '../support/use.js';
+import { useTemporalClient } from '../support/use.js';
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 /** decisions.md "Tasks and elicitation", "Tasks", against a server of the MCP SDK. */
 describe('a tool call that is a task', () => {
   const client = useTemporalClient();
-  let name: string;
-  let mcpId: string;
   const started = new Map<string, (task: TestTask) => void>();
 
-  const mcp = useMcpServer({
+  const { mcp, service, registered, isCancelled } = useOps({
     tasks: true,
     tools: [{ name: 'build', pollInterval: 1000, task: (task) => started.get(String(task.arguments.what))?.(task) }],
   });
-  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
-  before(async () => {
-    name = 'builder';
-    const { status, body } = await service.api('POST', '/v1/mcp-servers', { name, url: mcp.url });
-    expect(status, JSON.stringify(body)).to.equal(201);
-    mcpId = body.id;
-  });
-  afterEach(() => service.model.reset());
 
   /** A turn whose model calls the tool once. */
   const call = async (what: string): Promise<{ sessionId: string; turnId: string; task: Promise<TestTask> }> => {
     const begun = new Promise<TestTask>((resolve) => started.set(what, resolve));
-    service.model.on(
-      new RegExp(what),
-      steps([toolUse(`mcp__${name}__build`, { what }, { id: `toolu_${what}` })], 'Built.'),
-    );
-    const sessionId = await service.session({ mcp_servers: [mcpId] });
+    const uses = [toolUse('mcp__ops__build', { what }, { id: `toolu_${what}` })];
+    service.model.on(new RegExp(what), steps(uses, 'Built.'));
+    const sessionId = await service.session({ mcp_servers: [registered.id] });
     const turnId = await service.send(sessionId, what);
     const stored = eventually('the task is stored', async () => {
       const rows = await service.db.query<unknown[]>('SELECT FROM mcp_tasks WHERE turn_id = $1', [turnId]);
@@ -82,8 +71,10 @@ describe('a tool call that is a task', () => {
     expect(changes.filter((key) => key === 'WaitsFor')).to.have.length(2);
   });
 
-  const resultOf = async (sessionId: string) =>
-    (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+  const resultOf = async (sessionId: string) => {
+    await service.ended(sessionId);
+    return await service.resultOf(sessionId);
+  };
 
   it('a tool call that is a task shows changes of status and message, at most one in 5 s', async () => {
     const { sessionId, task } = await call('progress');
@@ -103,49 +94,40 @@ describe('a tool call that is a task', () => {
     expect(Date.parse(second.created_at) - Date.parse(first.created_at)).to.be.at.least(5000);
   });
 
-  it("a tool call that is a task has an error result with the server's message if the task failed", async () => {
-    const { sessionId, task } = await call('failing');
-    await (await task).end('failed', { isError: true, content: [{ type: 'text', text: 'No space left.' }] });
-    await service.ended(sessionId);
-    const result = await resultOf(sessionId);
-    expect(result).to.include({ is_error: true });
-    expect(result.content).to.include('failed').and.include('No space left.');
-  });
-
-  it('a tool call that is a task has an error result with the status message of a task that its server cancelled', async () => {
-    const { sessionId, task } = await call('server-cancelled');
-    await (await task).update('cancelled', 'Somebody pulled the plug.');
-    await service.ended(sessionId);
-    const result = await resultOf(sessionId);
-    expect(result).to.include({ is_error: true });
-    expect(result.content).to.include('was cancelled').and.include('Somebody pulled the plug.');
-  });
-
-  it('a tool call that is a task has the error result that the call would have had', async () => {
-    const { sessionId, task } = await call('mistaken');
-    await (
-      await task
-    ).end('completed', { isError: true, content: [{ type: 'text', text: 'There is no such branch.' }] });
-    await service.ended(sessionId);
-    expect(await resultOf(sessionId)).to.include({ is_error: true, content: 'There is no such branch.' });
-  });
+  const text = (said: string) => [{ type: 'text', text: said }];
+  for (const [title, end, ...parts] of [
+    [
+      "an error result with the server's message if the task failed",
+      (task) => task.end('failed', { isError: true, content: text('No space left.') }),
+      ...['failed', 'No space left.'],
+    ],
+    [
+      'an error result with the status message of a task that its server cancelled',
+      (task) => task.update('cancelled', 'Somebody pulled the plug.'),
+      ...['was cancelled', 'Somebody pulled the plug.'],
+    ],
+    [
+      'the error result that the call would have had',
+      (task) => task.end('completed', { isError: true, content: text('There is no such branch.') }),
+      /^There is no such branch\.$/,
+    ],
+  ] as [string, (task: TestTask) => unknown, ...(string | RegExp)[]][]) {
+    it(`a tool call that is a task has ${title}`, async () => {
+      const { sessionId, task } = await call('failing');
+      await end(await task);
+      const result = await resultOf(sessionId);
+      expect(result).to.include({ is_error: true });
+      for (const part of parts) expect(result.content).to.match(typeof part === 'string' ? new RegExp(part) : part);
+    });
+  }
 
   it('a tool call that is a task is cancelled on its server when the turn is cancelled', async () => {
     const { sessionId, task } = await call('cancelled');
     const { id } = await task;
     await eventually('the first question', async () => mcp.log.includes('tasks/get'));
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    expect(await service.ended(sessionId)).to.include({ type: 'turn.cancelled' });
-    const [{ cancel_ms }] = await service.db.query<[{ cancel_ms: number }]>(
-      `SELECT (extract(epoch FROM ended_at - cancel_requested_at) * 1000)::double precision AS cancel_ms
-       FROM turns WHERE session_id = $1`,
-      [sessionId],
-    );
-    // 2 s by the contract; the machine of a test may be busy.
-    expect(cancel_ms).to.be.lessThan(5000);
-    await eventually('the task is cancelled', async () =>
-      mcp.taskStates().some(({ taskId, status }) => taskId === id && status === 'cancelled'),
-    );
+    expect(await service.cancel(sessionId)).to.include({ type: 'turn.cancelled' });
+    await expectSoonCancelled(service, sessionId);
+    await eventually('the task is cancelled', () => isCancelled(id));
     expect((await service.history(sessionId)).at(-1).timing.tools_ms).to.be.greaterThan(0);
   });
 
@@ -162,7 +144,6 @@ describe('a tool call that is a task', () => {
     await eventually('some questions fail', async () => refused > 2);
     mcp.options.gateway = () => false;
     await end('completed', 'Back again.');
-    await service.ended(sessionId);
     expect(await resultOf(sessionId)).to.include({ is_error: false, content: 'Back again.' });
     expect(mcp.calls).to.have.length(calls);
   });
@@ -172,7 +153,6 @@ describe('a tool call that is a task', () => {
     await task;
     await mcp.restart();
     mcp.forgetTasks();
-    await service.ended(sessionId);
     const result = await resultOf(sessionId);
     expect(result).to.include({ is_error: true });
     expect(result.content).to.include('unknown to its server');
@@ -180,9 +160,8 @@ describe('a tool call that is a task', () => {
 
   it('a tool call that is a task takes content of all kinds as any result', async () => {
     const { sessionId, task } = await call('image');
-    await (
-      await task
-    ).end('completed', {
+    const { end } = await task;
+    await end('completed', {
       content: [
         { type: 'text', text: 'A picture:' },
         { type: 'image', data: PNG, mimeType: 'image/png' },
@@ -192,7 +171,6 @@ describe('a tool call that is a task', () => {
       ],
       structuredContent: { width: 1 },
     });
-    await service.ended(sessionId);
     const result = await resultOf(sessionId);
     expect(result).to.include({ is_error: false });
     expect(result.content).to.include('A picture:').and.include('"width":1');
@@ -239,6 +217,6 @@ describe('a tool call that is a task', () => {
     await service.ended(sessionId);
     const text = textOfHistory(await fetchHistory(client, turnId));
     expect(text).to.not.include(id).and.not.include('zebra-message');
-    expect(text).to.include('tasks of mcp__builder__build');
+    expect(text).to.include('tasks of mcp__ops__build');
   });
 });

@@ -62,8 +62,7 @@ describe('deliveries of webhooks', () => {
       steps([toolUse('deliver_file', { filename: 'secret-name.txt', content: 'secret' })], [text('SECRET ANSWER')]),
     );
     const session = await service.session();
-    const turnId = await service.send(session, 'deliver it');
-    await service.ended(session);
+    const [{ turn_id: turnId }] = await service.run(session, 'deliver it');
     await eventually('both requests', () => receiver.received.length >= 2);
     expect((await hooks.deliveries(files.id)).map(({ event_type }) => event_type)).to.deep.equal([
       'turn.completed',
@@ -224,8 +223,7 @@ describe('deliveries of webhooks', () => {
     const webhook = await hooks.create();
     await service.api('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: false });
     const session = await service.session();
-    await service.send(session, 'Hello');
-    await service.ended(session);
+    await service.run(session, 'Hello');
     await service.api('PATCH', `/v1/webhooks/${webhook.id}`, { enabled: true });
     const id = await hooks.test(webhook.id);
     await hooks.inState(webhook.id, id, 'delivered');
@@ -272,10 +270,8 @@ describe('deliveries of webhooks', () => {
     service.model.on(/fail/, failure('invalid_request_error'));
     const [cancelled, failed] = [await service.session(), await service.session()];
     await service.send(cancelled, 'wait');
-    await service.send(failed, 'fail');
-    await service.ended(failed);
-    await service.api('POST', `/v1/sessions/${cancelled}/cancel`);
-    await service.ended(cancelled);
+    await service.run(failed, 'fail');
+    await service.cancel(cancelled);
     await eventually('both requests', () => receiver.received.length >= 2);
     expect(receiver.received.map(({ payload }) => [payload.type, payload.data.session_id]).sort()).to.deep.equal([
       ['turn.cancelled', cancelled],

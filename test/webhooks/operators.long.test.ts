@@ -32,8 +32,7 @@ describe('operators and deliveries', () => {
     const { id: webhookId } = await hooks.create({ url: `${receiver.url}?token=SECRET` });
     receiver.answer = (res) => void res.writeHead(204).end('SECRET');
     const session = await service.session({ metadata });
-    const turnId = await service.send(session, 'SECRET');
-    await service.ended(session);
+    const [{ turn_id: turnId }] = await service.run(session, 'SECRET');
     const [{ id } = { id: '' }] = await hooks.deliveries(webhookId);
     await hooks.inState(webhookId, id, 'delivered');
     await eventually('the search attribute', async () => {

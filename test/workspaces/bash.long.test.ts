@@ -104,8 +104,7 @@ describe('a session with a workspace', () => {
     await service.send(id, 'Long work');
     await eventually('the command runs', async () => isRunning('sleep\x00876.54'));
     const began = performance.now();
-    await service.api('POST', `/v1/sessions/${id}/cancel`);
-    expect(await service.ended(id)).to.include({ type: 'turn.cancelled' });
+    expect(await service.cancel(id)).to.include({ type: 'turn.cancelled' });
     await eventually('no process is left', async () => !isRunning('876.54'));
     expect(performance.now() - began).to.be.lessThan(10_000);
     expect((await bash(id, 'cat a')).content).to.equal('before\n');

@@ -93,10 +93,8 @@ describe('the models of the catalogue', () => {
       step === 0 ? [thinking('Hm, \ud83d\ude42.'), toolUse('list_files')] : [thinking('So.'), text('Done.')],
     );
     const sessionId = await service.session({ model_id: 'adaptive' });
-    await service.send(sessionId, 'Go');
-    await service.ended(sessionId);
-    await service.send(sessionId, 'Further');
-    await service.ended(sessionId);
+    await service.run(sessionId, 'Go');
+    await service.run(sessionId, 'Further');
     const kinds = first.requests
       .at(-1)!
       .body.messages.map(({ role, content }) => [

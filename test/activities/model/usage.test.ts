@@ -86,8 +86,7 @@ describe('the usage of a turn', () => {
     const sessionId = await service.session({ thinking_enabled: false });
     await service.send(sessionId, 'Go');
     await gate.reached;
-    await service.api('POST', `/v1/sessions/${sessionId}/cancel`);
-    const end = await service.ended(sessionId);
+    const end = await service.cancel(sessionId);
     gate.open();
     expect(end).to.deep.include({ type: 'turn.cancelled', usage: { input_tokens: 60, output_tokens: 343 } });
     expect(end.usage_details.estimated).to.equal(true);

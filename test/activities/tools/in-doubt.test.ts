@@ -23,7 +23,7 @@ describe('the start of a tool call whose commit is in doubt', () => {
       expect(await service.ended(sessionId)).to.have.property('type', 'turn.completed');
       expect(broken.broken).to.equal(true);
       expect(mcp.calls).to.have.length(1);
-      const result = (await service.history(sessionId)).find(({ type }) => type === 'agent.tool_result');
+      const result = await service.resultOf(sessionId);
       expect(result).to.include({ is_error: false, content: 'bought' });
     });
   }
