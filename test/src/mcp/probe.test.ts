@@ -6,19 +6,16 @@ import type { Credential } from '../../../src/mcp/auth.js';
 import { eventually } from '../../support/eventually.js';
 import { failureOf } from '../../support/failure.js';
 import { mcpCalls, type McpCalls } from '../../support/mcp-calls.js';
-import { resultJson, sendRaw } from '../../support/raw-answers.js';
 import { cert, key } from '../../support/self-signed.js';
 import { startMcpServer, type McpServerOptions, type TestMcpServer } from '../../support/mcp-server.js';
 import { listen } from '../../support/listen.js';
+import { useClosers } from '../../support/use.js';
 
 const SECRET = 'secret-0123456789';
+const OTHER_VERSIONS = 'speaks only versions of MCP';
 
 describe('probing an MCP server', () => {
-  const closers: (() => Promise<unknown> | void)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0)) await close();
-  });
-
+  const closers = useClosers();
   const start = async (options: McpServerOptions): Promise<TestMcpServer> => {
     const server = await startMcpServer(options);
     closers.push(() => server.close());
@@ -39,6 +36,20 @@ describe('probing an MCP server', () => {
     return error.message;
   };
 
+  /** Answers every message that `answer` answers. */
+  const replies = (
+    answer: (request: { id: number; method?: string }) => object | string | undefined,
+    status = 200,
+  ): McpServerOptions => ({
+    gateway: (_req, res, body) => {
+      const reply = answer(JSON.parse(body || '{}') as { id: number; method?: string });
+      if (reply === undefined) return false;
+      res.writeHead(status, { 'content-type': 'application/json' });
+      res.end(typeof reply === 'string' ? reply : JSON.stringify({ jsonrpc: '2.0', ...reply }));
+      return true;
+    },
+  });
+
   const bearer: Credential = { type: 'BEARER', header: null, secret: SECRET };
 
   for (const [status, id] of [
@@ -49,65 +60,41 @@ describe('probing an MCP server', () => {
   ] as const) {
     it(`probing an MCP server says that a server speaks only other versions of MCP (HTTP ${status}, ${id === null ? 'without an' : 'its'} id)`, async () => {
       const error = { code: -32022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } };
-      const gateway: McpServerOptions['gateway'] = (_req, res, body) => {
-        const request = JSON.parse(body) as { id: number };
-        res.writeHead(status, { 'content-type': 'application/json' });
-        res.end(JSON.stringify({ jsonrpc: '2.0', id: id === null ? null : request.id, error }));
-        return true;
-      };
-      expect(await reasonOf((await start({ gateway })).url)).to.include(
-        'it speaks only versions of MCP that this service does not speak',
-      );
+      const server = await start(replies((request) => ({ id: id === null ? null : request.id, error }), status));
+      expect(await reasonOf(server.url)).to.include('it speaks only versions of MCP that this service does not speak');
     });
   }
 
   for (const [status, id, message, reason] of [
-    [
-      400,
-      null,
-      'Bad Request: Unsupported protocol version (supported versions: 2026-07-28)',
-      'speaks only versions of MCP',
-    ],
-    [200, null, 'protocol version not supported', 'speaks only versions of MCP'],
+    [400, null, 'Bad Request: Unsupported protocol version (supported versions: 2026-07-28)', OTHER_VERSIONS],
+    [200, null, 'protocol version not supported', OTHER_VERSIONS],
     [400, 'server-error', 'BODY', 'it refused the MCP request (JSON-RPC error -32000)'],
   ] as const) {
     it(`probing an MCP server does not take an error of initialize for a lost connection (HTTP ${status}, ${message.slice(0, 20)})`, async () => {
-      const gateway: McpServerOptions['gateway'] = (_req, res) => {
-        res.writeHead(status, { 'content-type': 'application/json' });
-        res.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } }));
-        return true;
-      };
-      expect(await reasonOf((await start({ gateway })).url)).to.include(reason);
+      const server = await start(replies(() => ({ id, error: { code: -32000, message } }), status));
+      expect(await reasonOf(server.url)).to.include(reason);
     });
   }
 
-  for (const [what, result] of [
-    [
-      'an empty list for an empty object, as PHP does',
-      { capabilities: { tools: [] }, serverInfo: { name: 'php', version: 1 } },
-    ],
-    ['no serverInfo', { capabilities: { tools: {} } }],
+  for (const [what, capabilities, more] of [
+    ['an empty list for an empty object, as PHP does', { tools: [] }, { serverInfo: { name: 'php', version: 1 } }],
+    ['no serverInfo', { tools: {} }, {}],
   ] as const) {
     it(`probing an MCP server reads the tools of a server that answers initialize with ${what}`, async () => {
-      const gateway: McpServerOptions['gateway'] = (_req, res, body) => {
-        const { id, method } = JSON.parse(body || '{}') as { id: number; method?: string };
-        const answers: Record<string, unknown> = {
-          initialize: { protocolVersion: '2025-06-18', ...result },
-          'tools/list': { tools: [{ name: 'a', inputSchema: { type: 'object', properties: [] } }], nextCursor: null },
-        };
-        const answer = answers[method ?? ''];
-        res.writeHead(answer === undefined ? 202 : 200, { 'content-type': 'application/json' });
-        res.end(answer === undefined ? '' : resultJson(id, JSON.stringify(answer)));
-        return true;
+      const answers: Record<string, unknown> = {
+        initialize: { protocolVersion: '2025-06-18', capabilities, ...more },
+        'tools/list': { tools: [{ name: 'a', inputSchema: { type: 'object', properties: [] } }], nextCursor: null },
       };
-      const { tools, serverName } = await probe((await start({ gateway })).url);
+      const answer = replies(({ id, method = '' }) => (method in answers ? { id, result: answers[method] } : ''));
+      const { tools, serverName } = await probe((await start(answer)).url);
       expect(tools.map(({ name }) => name)).to.deep.equal(['a']);
-      expect(serverName).to.equal('serverInfo' in result ? 'php' : null);
+      expect(serverName).to.equal('serverInfo' in more ? 'php' : null);
     });
   }
 
   it('probing an MCP server returns the tools with input schemas and the annotations that count, and the server name', async () => {
     const inputSchema = { type: 'object' as const, properties: { a: { type: 'number' } } };
+    const none = { type: 'object', properties: {} };
     const server = await start({
       serverName: 'calculator',
       tools: [
@@ -121,18 +108,8 @@ describe('probing an MCP server', () => {
       leftOut: 0,
       tools: [
         { name: 'add', description: 'Adds.', input_schema: inputSchema, annotations: { idempotentHint: true } },
-        {
-          name: 'look',
-          description: '',
-          input_schema: { type: 'object', properties: {} },
-          annotations: { readOnlyHint: true },
-        },
-        {
-          name: 'send',
-          description: '',
-          input_schema: { type: 'object', properties: {} },
-          hints: { read_only: false },
-        },
+        { name: 'look', description: '', input_schema: none, annotations: { readOnlyHint: true } },
+        { name: 'send', description: '', input_schema: none, hints: { read_only: false } },
       ],
     });
     expect(server.log.at(-1), 'says goodbye to its session').to.equal('DELETE');
@@ -177,19 +154,7 @@ describe('probing an MCP server', () => {
   });
 
   it('probing an MCP server drops names that show as another one: control characters, line ends, writing direction, zero width', async () => {
-    const hidden = [
-      '\n',
-      '\t',
-      '\u0085',
-      '\u2028',
-      '\u2029',
-      '\u202e',
-      '\u2066',
-      '\u200f',
-      '\u200b',
-      '\ufeff',
-      '\u{e0041}',
-    ];
+    const hidden = [...'\n\t\u0085\u2028\u2029\u202e\u2066\u200f\u200b\ufeff\u{e0041}'];
     const names = ['send', 'отправить', '送る', 'a b', '🔧', 'ä'];
     const server = await start({ tools: [...hidden.map((one) => `se${one}nd`), ...names].map((name) => ({ name })) });
     expect((await probe(server.url)).tools.map(({ name }) => name)).to.deep.equal(names);
@@ -234,14 +199,8 @@ describe('probing an MCP server', () => {
       },
     });
     /** Answers `tools/list` with the results of `page`. */
-    const lists = (page: () => object): McpServerOptions => ({
-      gateway: (_, res, body) => {
-        const { id, method } = JSON.parse(body || '{}') as { id: number; method?: string };
-        if (method !== 'tools/list') return false;
-        sendRaw(res, 'json', resultJson(id, JSON.stringify(page())));
-        return true;
-      },
-    });
+    const lists = (page: () => object): McpServerOptions =>
+      replies(({ id, method }) => (method === 'tools/list' ? { id, result: page() } : undefined));
 
     const cases: [what: string, options: McpServerOptions, reason: RegExp][] = [
       [
@@ -261,15 +220,7 @@ describe('probing an MCP server', () => {
       ['another JSON', answers(200, 'application/json', '{"BODY":true}'), /not the MCP protocol/],
       [
         'a JSON-RPC error',
-        {
-          gateway: (_, res, body) => {
-            const { id } = JSON.parse(body) as { id: number };
-            const error = { code: -32602, message: `BODY ${SECRET}` };
-            res.writeHead(200, { 'content-type': 'application/json' });
-            res.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
-            return true;
-          },
-        },
+        replies(({ id }) => ({ id, error: { code: -32602, message: `BODY ${SECRET}` } })),
         /refused the MCP request \(JSON-RPC error -32602\)/,
       ],
       [

@@ -2,31 +2,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
-import type { McpServerRow } from '../../../../src/db/entities/mcp-servers.js';
 import { eventually } from '../../../support/eventually.js';
 import { failureOf } from '../../../support/failure.js';
-import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
+import { isOutcomeUnknown, mcpCalls, textOf } from '../../../support/mcp-calls.js';
 import {
   startMcpServer,
   type McpServerOptions,
   type TestMcpServer,
   type TestTool,
 } from '../../../support/mcp-server.js';
+import { useClosers } from '../../../support/use.js';
 
 const SECRET = 'secret-0123456789';
 const never = (): Promise<never> => new Promise(() => undefined);
 
 describe('calling a tool of an MCP server', () => {
-  const closers: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0)) await close();
-  });
-
+  const closers = useClosers();
   const start = async (
     tools: TestTool[],
     options: McpServerOptions = {},
     wanted: Parameters<typeof mcpCalls>[0] = {},
-  ): Promise<{ server: TestMcpServer; calls: McpCalls; row: McpServerRow }> => {
+  ) => {
     const server = await startMcpServer({ tools, ...options });
     const calls = mcpCalls({ hosts: [server.host], ...wanted });
     closers.push(calls.close, server.close);
@@ -99,15 +95,10 @@ describe('calling a tool of an MCP server', () => {
   });
 
   it('calling a tool of an MCP server reports progress', async () => {
-    const { calls, row } = await start([
-      {
-        name: 'slow',
-        run: async ({ progress }) => {
-          for (const step of [1, 2, 3]) await progress(step);
-          return 'done';
-        },
-      },
-    ]);
+    const run: TestTool['run'] = async ({ progress }) => {
+      for (const step of [1, 2, 3]) await progress(step);
+    };
+    const { calls, row } = await start([{ name: 'slow', run }]);
     let signs = 0;
     await calls.call(row, 'slow', {}, { progress: () => (signs += 1) });
     expect(signs).to.equal(3);
@@ -150,21 +141,17 @@ describe('calling a tool of an MCP server', () => {
     });
   }
 
-  it('calling a tool of an MCP server does so once only', async () => {
-    const { server, calls, row } = await start([{ name: 'a' }]);
-    onCall(server, (_, res) => res.writeHead(404).end());
-    const result = await calls.call(row, 'a');
-    expect(textOf(result)).to.match(/HTTP 404.*not carried out/);
-    expect(received(server, 'tools/call')).to.equal(2);
-  });
-
-  it('calling a tool of an MCP server does not treat a 400 as a lost session if the session still works', async () => {
-    const { server, calls, row } = await start([{ name: 'a' }]);
-    onCall(server, (_, res) => res.writeHead(400).end());
-    const result = await calls.call(row, 'a');
-    expect(textOf(result)).to.match(/HTTP 400/);
-    expect(received(server, 'tools/call')).to.equal(1);
-  });
+  for (const [title, status, text, sent] of [
+    ['does so once only', 404, /HTTP 404.*not carried out/, 2],
+    ['does not treat a 400 as a lost session if the session still works', 400, /HTTP 400/, 1],
+  ] as const) {
+    it(`calling a tool of an MCP server ${title}`, async () => {
+      const { server, calls, row } = await start([{ name: 'a' }]);
+      onCall(server, (_, res) => res.writeHead(status).end());
+      expect(textOf(await calls.call(row, 'a'))).to.match(text);
+      expect(received(server, 'tools/call')).to.equal(sent);
+    });
+  }
 
   describe('when the server closes the connection as the request arrives', () => {
     /** Closes the connection of the first `count` calls, of which the server may have run each. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { modelImage } from '../../../../src/mcp/tool-answer.js';
+import { failureOf } from '../../../support/failure.js';
 import { mcpCalls, textOf, type McpCalls } from '../../../support/mcp-calls.js';
 import { startMcpServer, type TestMcpServer } from '../../../support/mcp-server.js';
 
@@ -9,6 +10,9 @@ const GIF = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
 const WEBP = 'UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA';
 const JPEG =
   '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AR//Z';
+
+const text = (said: string) => ({ type: 'text', text: said });
+const image = (data: string, mimeType = 'image/png') => ({ type: 'image', data, mimeType });
 
 describe('results of MCP tools', () => {
   let server: TestMcpServer;
@@ -27,22 +31,13 @@ describe('results of MCP tools', () => {
   };
 
   it('results of MCP tools keep text whole and in order', async () => {
-    const long = 'x'.repeat(300_000);
-    const { content } = await resultOf({
-      content: [
-        { type: 'text', text: 'one' },
-        { type: 'text', text: long },
-      ],
-    });
-    expect(content).to.deep.equal([
-      { type: 'text', text: 'one' },
-      { type: 'text', text: long },
-    ]);
+    const content = [text('one'), text('x'.repeat(300_000))];
+    expect((await resultOf({ content })).content).to.deep.equal(content);
   });
 
   it('results of MCP tools are storable, and never empty', async () => {
-    expect(textOf(await resultOf({ content: [{ type: 'text', text: 'a\0b\ud800c' }] }))).to.equal('a�b�c');
-    for (const content of [[], [{ type: 'text', text: ' \n' }], [{ type: 'text', text: '' }]]) {
+    expect(textOf(await resultOf({ content: [text('a\0b\ud800c')] }))).to.equal('a�b�c');
+    for (const content of [[], [text(' \n')], [text('')]]) {
       expect(textOf(await resultOf({ content }))).to.equal('[The tool returned no content.]');
     }
   });
@@ -54,27 +49,16 @@ describe('results of MCP tools', () => {
     ['image/jpeg', JPEG],
   ] as const) {
     it(`results of MCP tools store ${mime} and refer to it`, async () => {
-      const { content } = await resultOf({
-        content: [
-          { type: 'text', text: 'see' },
-          { type: 'image', data, mimeType: 'image/png' },
-        ],
-      });
-      const [, image] = content as { type: string; media_type: string; storage_key: string }[];
-      expect(image).to.deep.include({ type: 'image', media_type: mime });
-      expect(image!.storage_key).to.match(/^results\/turn_1\/[0-9a-f]{32}-0$/);
-      expect(calls.stored.get(image!.storage_key)!.toString('base64')).to.equal(data);
+      const { content } = await resultOf({ content: [text('see'), image(data)] });
+      const [, shown] = content as { type: string; media_type: string; storage_key: string }[];
+      expect(shown).to.deep.include({ type: 'image', media_type: mime });
+      expect(shown!.storage_key).to.match(/^results\/turn_1\/[0-9a-f]{32}-0$/);
+      expect(calls.stored.get(shown!.storage_key)!.toString('base64')).to.equal(data);
     });
   }
 
   it('results of MCP tools give every image of a call its own object, the same when the call is repeated', async () => {
-    const two = {
-      content: [
-        { type: 'image', data: PNG, mimeType: 'image/png' },
-        { type: 'image', data: GIF, mimeType: 'image/gif' },
-      ],
-    };
-    await resultOf(two);
+    await resultOf({ content: [image(PNG), image(GIF, 'image/gif')] });
     expect([...calls.stored.keys()].map((key) => key.slice(-2))).to.deep.equal(['-0', '-1']);
   });
 
@@ -87,7 +71,7 @@ describe('results of MCP tools', () => {
       [wide.toString('base64'), 'image/png'],
       [Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(5_000_000)]).toString('base64'), 'image/png'],
     ] as const) {
-      const result = await resultOf({ content: [{ type: 'image', data, mimeType }] });
+      const result = await resultOf({ content: [image(data, mimeType)] });
       expect(textOf(result)).to.include(`[image (${mimeType}), about `).and.include('cannot be shown to you]');
     }
     expect(calls.stored.size).to.equal(0);
@@ -95,24 +79,18 @@ describe('results of MCP tools', () => {
 
   it('results of MCP tools name an image that could not be stored', async () => {
     const failing = mcpCalls({ hosts: [server.host], failStorage: true });
-    answer = { content: [{ type: 'image', data: PNG, mimeType: 'image/png' }] };
+    answer = { content: [image(PNG)] };
     const result = await failing.call(failing.row('s', server.url), 'a');
     expect([textOf(result), result.isError]).to.deep.equal(['[image: lost, the file storage was unavailable]', false]);
     await failing.close();
   });
 
   it('results of MCP tools name content of other types', async () => {
+    const more = { size: 5, description: 'A file' };
     const result = await resultOf({
       content: [
         { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
-        {
-          type: 'resource_link',
-          uri: 'file:///a.txt',
-          name: 'a.txt',
-          mimeType: 'text/plain',
-          size: 5,
-          description: 'A file',
-        },
+        { type: 'resource_link', uri: 'file:///a.txt', name: 'a.txt', mimeType: 'text/plain', ...more },
         { type: 'resource', resource: { uri: 'demo://text', mimeType: 'text/markdown', text: '# Hi' } },
         { type: 'resource', resource: { uri: 'demo://bytes', mimeType: 'application/zip', blob: 'AAAA' } },
       ],
@@ -141,33 +119,25 @@ describe('results of MCP tools', () => {
   });
 
   it('results of MCP tools have at most 1,000 parts; a line names the rest', async () => {
-    const parts = (count: number): unknown => ({
-      content: Array.from({ length: count }, () => ({ type: 'text', text: 'x' })),
-    });
+    const parts = (count: number): unknown => ({ content: Array(count).fill(text('x')) });
     expect((await resultOf(parts(1000))).content).to.have.length(1000);
     const { content } = await resultOf(parts(1003));
     expect(content).to.have.length(1001);
-    expect(content.at(-1)).to.deep.equal({
-      type: 'text',
-      text: '[left out: 3 more parts (a result may have 1000)]',
-    });
+    expect(content.at(-1)).to.deep.equal(text('[left out: 3 more parts (a result may have 1000)]'));
   });
 
   it('results of MCP tools have at most 100 images; a line names the rest', async () => {
-    const images = (count: number): unknown => ({
-      content: Array.from({ length: count }, () => ({ type: 'image', data: PNG, mimeType: 'image/png' })),
-    });
+    const images = (count: number): unknown => ({ content: Array(count).fill(image(PNG)) });
     expect((await resultOf(images(100))).content.every(({ type }) => type === 'image')).to.equal(true);
     calls.stored.clear();
     const { content } = await resultOf(images(102));
     expect(calls.stored.size).to.equal(100);
-    expect(content.slice(100)).to.deep.equal([
-      { type: 'text', text: '[left out: 2 more images or files (a result may have 100 images)]' },
-    ]);
+    const rest = '[left out: 2 more images or files (a result may have 100 images)]';
+    expect(content.slice(100)).to.deep.equal([text(rest)]);
   });
 
   it('results of MCP tools stop storing images when the call is aborted', async () => {
-    answer = { content: Array.from({ length: 50 }, () => ({ type: 'image', data: PNG, mimeType: 'image/png' })) };
+    answer = { content: Array(50).fill(image(PNG)) };
     const cancel = new AbortController();
     const { stored } = calls;
     const set = stored.set.bind(stored);
@@ -175,10 +145,8 @@ describe('results of MCP tools', () => {
       if (stored.size === 9) cancel.abort(new Error('cancelled'));
       return set(key, bytes);
     };
-    const failure = await calls
-      .call(calls.row('s', server.url), 'a', {}, { signal: cancel.signal })
-      .catch((error: unknown) => error);
-    expect(failure).to.have.property('message', 'cancelled');
+    const call = calls.call(calls.row('s', server.url), 'a', {}, { signal: cancel.signal });
+    expect(await failureOf(call)).to.have.property('message', 'cancelled');
     expect(stored.size).to.equal(10);
   });
 
@@ -187,9 +155,9 @@ describe('results of MCP tools', () => {
       content: [],
       structuredContent: { a: [1, 2], text: 'x'.repeat(bytes - '{"a":[1,2],"text":""}'.length) },
     });
-    const text = textOf(await resultOf(structured(1024 * 1024)));
-    expect(text).to.have.length(1024 * 1024);
-    expect(text.slice(0, 13)).to.equal('{"a":[1,2],"t');
+    const whole = textOf(await resultOf(structured(1024 * 1024)));
+    expect(whole).to.have.length(1024 * 1024);
+    expect(whole.slice(0, 13)).to.equal('{"a":[1,2],"t');
     expect(textOf(await resultOf(structured(1024 * 1024 + 1)))).to.equal(
       '[structured result of 1048577 bytes left out: at most 1048576 are shown to you]',
     );
@@ -204,7 +172,7 @@ describe('results of MCP tools', () => {
       return parse(text, reviver) as unknown;
     };
     try {
-      const result = await resultOf({ content: [{ type: 'text', text: dense }], structuredContent: { a: [{}] } });
+      const result = await resultOf({ content: [text(dense)], structuredContent: { a: [{}] } });
       expect(result.content.map((block) => block.type === 'text' && block.text.length)).to.deep.equal([
         dense.length,
         '{"a":[{}]}'.length,
@@ -227,7 +195,7 @@ describe('results of MCP tools', () => {
   ];
   for (const [what, structuredContent, texts] of SAID) {
     it(`results of MCP tools have one copy when text and structured content say the same: ${what}`, async () => {
-      const content = texts.map((text) => ({ type: 'text', text }));
+      const content = texts.map(text);
       expect((await resultOf({ content, structuredContent })).content).to.deep.equal(content);
     });
   }
@@ -241,32 +209,24 @@ describe('results of MCP tools', () => {
   ];
   for (const [what, structuredContent, texts] of MORE) {
     it(`results of MCP tools have both when the structured content says more: ${what}`, async () => {
-      const content = texts.map((text) => ({ type: 'text', text }));
+      const content = texts.map(text);
       const result = await resultOf({ content, structuredContent });
-      expect(result.content.at(-1)).to.deep.equal({ type: 'text', text: JSON.stringify(structuredContent) });
+      expect(result.content.at(-1)).to.deep.equal(text(JSON.stringify(structuredContent)));
       expect(result.content).to.have.length(texts.length + 1);
     });
   }
 
   it('results of MCP tools have a long text once when the structured content says it beside other values', async () => {
     const [long, other] = ['long text '.repeat(100), 'other text '.repeat(100)];
+    const hits = [long, other].map((said, index) => ({ id: index + 1, text: said }));
     for (const [structuredContent, texts, rest] of [
       [{ content: long, truncated: false }, [`${long}\n`], { truncated: false }],
-      [
-        {
-          hits: [
-            { id: 1, text: long },
-            { id: 2, text: other },
-          ],
-        },
-        [long, other],
-        { hits: [{ id: 1 }, { id: 2 }] },
-      ],
+      [{ hits }, [long, other], { hits: [{ id: 1 }, { id: 2 }] }],
       [{ out: long, err: other, list: [long] }, [long], { err: other, list: [long] }],
       [{ out: long, err: other }, [long, other], null],
     ] as const) {
-      const content = texts.map((text) => ({ type: 'text', text }));
-      const shown = rest === null ? content : [...content, { type: 'text', text: JSON.stringify(rest) }];
+      const content = texts.map(text);
+      const shown = rest === null ? content : [...content, text(JSON.stringify(rest))];
       expect((await resultOf({ content, structuredContent })).content).to.deep.equal(shown);
     }
   });
@@ -281,12 +241,9 @@ describe('results of MCP tools', () => {
     const structuredContent = { temperature: 22.5, tags: ['a'] };
     const alone = await resultOf({ content: [], structuredContent });
     expect(JSON.parse(textOf(alone))).to.deep.equal(structuredContent);
-    const both = await resultOf({
-      content: [{ type: 'text', text: '{"tags":["a"],"temperature":22.5}' }],
-      structuredContent,
-    });
+    const both = await resultOf({ content: [text('{"tags":["a"],"temperature":22.5}')], structuredContent });
     expect(both.content).to.have.length(1);
-    const other = await resultOf({ content: [{ type: 'text', text: 'It is warm.' }], structuredContent });
+    const other = await resultOf({ content: [text('It is warm.')], structuredContent });
     expect(other.content).to.have.length(2);
   });
 });
@@ -306,8 +263,8 @@ describe('images for the model', () => {
     ['in the alphabet for urls', Buffer.from(PNG, 'base64').toString('base64url')],
   ] as const) {
     it(`images for the model are read ${what}`, () => {
-      const image = modelImage(data);
-      expect([image?.mediaType, image?.bytes.toString('base64')]).to.deep.equal(['image/png', PNG]);
+      const read = modelImage(data);
+      expect([read?.mediaType, read?.bytes.toString('base64')]).to.deep.equal(['image/png', PNG]);
     });
   }
 });
