@@ -23,45 +23,17 @@ describe('auth of an MCP server', () => {
     expect(refusedAt({ type: 'HEADER', name: 'x', value: 'y', token: 'z' })).to.equal('/auth/token');
   });
 
-  for (const name of [
-    '',
-    'a b',
-    'a:b',
-    'a\r\nb',
-    'é',
-    'Host',
-    'content-LENGTH',
-    'Connection',
-    'Transfer-Encoding',
-    'TE',
-    'Upgrade',
-    'Mcp-Session-Id',
-    'MCP-Protocol-Version',
-    'Accept',
-    'Content-Type',
-    'Last-Event-ID',
-    'Proxy-Authorization',
-    'Sec-Fetch-Mode',
-    'x'.repeat(129),
-  ]) {
+  const kept =
+    'Host content-LENGTH Connection Transfer-Encoding TE Upgrade Mcp-Session-Id MCP-Protocol-Version Accept Content-Type ' +
+    'Last-Event-ID Proxy-Authorization Sec-Fetch-Mode';
+  for (const name of ['', 'a b', 'a:b', 'a\r\nb', 'é', ...kept.split(' '), 'x'.repeat(129)]) {
     it(`auth of an MCP server refuses the header name ${JSON.stringify(name.slice(0, 40))}`, () => {
       expect(refusedAt({ type: 'HEADER', name, value: 'secret' })).to.equal('/auth/name');
     });
   }
 
-  for (const value of [
-    '',
-    ' ',
-    'a\r\nX-Other: b',
-    'a\nb',
-    'a\rb',
-    'a\0b',
-    ' a',
-    'a ',
-    'schlüssel',
-    '🔑',
-    'x'.repeat(8193),
-  ]) {
+  const lines = ['a\r\nX-Other: b', 'a\nb', 'a\rb', 'a\0b'];
+  for (const value of ['', ' ', ...lines, ' a', 'a ', 'schlüssel', '🔑', 'x'.repeat(8193)]) {
     it(`auth of an MCP server refuses the value ${JSON.stringify(value.slice(0, 40))}`, () => {
       expect(refusedAt({ type: 'HEADER', name: 'X-Key', value })).to.equal('/auth/value');
       expect(refusedAt({ type: 'BEARER', token: value })).to.equal('/auth/token');

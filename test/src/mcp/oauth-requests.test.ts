@@ -5,10 +5,12 @@ import { createMcpNetwork, type GuardedNetwork } from '../../../src/network/netw
 import { OauthRefusedError, OauthUnavailableError } from '../../../src/mcp/oauth/failure.js';
 import { isForgotten, requestTokens } from '../../../src/mcp/oauth/request-tokens.js';
 import type { OauthClient } from '../../../src/mcp/oauth/store.js';
+import { failureOf } from '../../support/failure.js';
 import { closeServer, listen } from '../../support/listen.js';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 const TOKENS = { access_token: 'access-token', token_type: 'Bearer' };
+const REFRESH = { grant_type: 'refresh_token', refresh_token: 'old-refresh' };
 const CLIENT = { client_id: 'client-1', client_secret: 'client-secret' };
 
 interface Asked {
@@ -61,16 +63,8 @@ describe('requests to a token endpoint', () => {
     ...(token_endpoint_auth_methods_supported && { token_endpoint_auth_methods_supported }),
   });
   const request = (client: OauthClient = CLIENT, supported?: string[]) =>
-    requestTokens(
-      network,
-      { client, server: serverOf(supported) },
-      { grant_type: 'refresh_token', refresh_token: 'old-refresh' },
-    );
-  const failure = (client?: OauthClient): Promise<Error> =>
-    request(client).then(
-      () => new Error('none'),
-      (error) => error,
-    );
+    requestTokens(network, { client, server: serverOf(supported) }, REFRESH);
+  const failure = (): Promise<Error> => failureOf(request());
 
   describe('read tokens', () => {
     for (const [what, given, expected] of [
@@ -105,53 +99,44 @@ describe('requests to a token endpoint', () => {
   });
 
   describe('are refused', () => {
-    const NOT_SAID = 'the authorization server refused the request';
-    const cases: [what: string, answer: Answer, message: string][] = [
-      ['200 with an error', { body: { error: 'bad_refresh_token' } }, `${NOT_SAID} (bad_refresh_token)`],
+    const cases: [what: string, answer: Answer, said: string][] = [
+      ['200 with an error', { body: { error: 'bad_refresh_token' } }, 'bad_refresh_token'],
       [
         '200 with a description',
         { body: { error: 'invalid_grant', error_description: 'Token\n was\u202e revoked' } },
-        `${NOT_SAID} (invalid_grant: “Token was revoked”)`,
+        'invalid_grant: “Token was revoked”',
       ],
-      [
-        '200 with ok: false',
-        { body: { ok: false, error: 'invalid_refresh_token' } },
-        `${NOT_SAID} (invalid_refresh_token)`,
-      ],
+      ['200 with ok: false', { body: { ok: false, error: 'invalid_refresh_token' } }, 'invalid_refresh_token'],
       [
         '200 with a form',
         { type: FORM_TYPE, body: 'error=bad_refresh_token&error_description=It+has+expired' },
-        `${NOT_SAID} (bad_refresh_token: “It has expired”)`,
+        'bad_refresh_token: “It has expired”',
       ],
-      [
-        '200 with a form without its type',
-        { type: 'text/plain', body: 'error=invalid_grant' },
-        `${NOT_SAID} (invalid_grant)`,
-      ],
+      ['200 with a form without its type', { type: 'text/plain', body: 'error=invalid_grant' }, 'invalid_grant'],
       [
         'an error that is an object',
         { status: 400, body: { error: { code: 400, message: 'Bad token', status: 'INVALID' } } },
-        `${NOT_SAID} (400: “Bad token”)`,
+        '400: “Bad token”',
       ],
       [
         'a type beside an error',
         { status: 400, body: { error: 'invalid_grant', token_type: 'Bearer', access_token: '' } },
-        `${NOT_SAID} (invalid_grant)`,
+        'invalid_grant',
       ],
-      ['400 without a body', { status: 400, body: '' }, `${NOT_SAID} (invalid_request)`],
-      ['401 with other JSON', { status: 401, body: { message: 'no' } }, `${NOT_SAID} (invalid_client)`],
+      ['400 without a body', { status: 400, body: '' }, 'invalid_request'],
+      ['401 with other JSON', { status: 401, body: { message: 'no' } }, 'invalid_client'],
       [
         'a description with the token and much text',
         { status: 400, body: { error: 'invalid_grant', error_description: `old-refresh ${'x'.repeat(400)}` } },
-        `${NOT_SAID} (invalid_grant: “[credential] ${'x'.repeat(287)}…”)`,
+        `invalid_grant: “[credential] ${'x'.repeat(287)}…”`,
       ],
     ];
-    for (const [what, given, message] of cases) {
+    for (const [what, given, said] of cases) {
       it(`requests to a token endpoint are refused by ${what}`, async () => {
         answer = () => given;
         const error = await failure();
         expect(error).to.be.instanceOf(OauthRefusedError);
-        expect(error.message).to.equal(message);
+        expect(error.message).to.equal(`the authorization server refused the request (${said})`);
       });
     }
   });
@@ -174,6 +159,21 @@ describe('requests to a token endpoint', () => {
 
   describe('name the client', () => {
     const REFUSED = (error: string): Answer => ({ status: error === 'invalid_client' ? 401 : 400, body: { error } });
+    type Test = (asked: Asked) => unknown;
+    const only =
+      (isRight: Test, error = 'invalid_client') =>
+      (asked: Asked) =>
+        isRight(asked) ? null : REFUSED(error);
+    const withoutId: Test = ({ form }) => form.client_id === undefined;
+    const idBesideHeader: Test = ({ form, basic }) => form.client_id === 'client-1' && basic;
+    const decoded: Test = ({ basic }) => basic === 'a%3Ab:se%20cret%2B%25';
+    const asItIs: Test = (one) => one.basic === 'a:se cret+%' && withoutId(one);
+    const secretInForm: Test = ({ form, basic }) => form.client_secret === 'client-secret' && !basic;
+    const idAlone: Test = ({ form, basic }) => form.client_id === 'client-1' && !basic;
+    const secret = 'se cret+%';
+    const byForm = { ...CLIENT, token_endpoint_auth_method: 'client_secret_post' };
+    const noSecret = { client_id: 'client-1', token_endpoint_auth_method: 'client_secret_basic' };
+    /** How the client is named, what the server takes, in how many ways it is asked, and the way that worked. */
     const servers: [
       what: string,
       client: OauthClient,
@@ -185,60 +185,23 @@ describe('requests to a token endpoint', () => {
       [
         'in the form beside the header, as the MCP SDK for Python wants it',
         CLIENT,
-        ({ form, basic }) => (form.client_id === 'client-1' && basic ? null : REFUSED('invalid_client')),
+        only(idBesideHeader),
         1,
         'basic_with_id',
       ],
-      [
-        'in the header alone, where both are two methods',
-        CLIENT,
-        ({ form }) => (form.client_id === undefined ? null : REFUSED('invalid_request')),
-        2,
-        'basic',
-      ],
-      [
-        'in the header alone, where both are a wrong client',
-        CLIENT,
-        ({ form }) => (form.client_id === undefined ? null : REFUSED('invalid_client')),
-        2,
-        'basic',
-      ],
-      [
-        'encoded, by RFC 6749 §2.3.1',
-        { client_id: 'a:b', client_secret: 'se cret+%' },
-        ({ basic }) => (basic === 'a%3Ab:se%20cret%2B%25' ? null : REFUSED('invalid_client')),
-        1,
-        'basic_with_id',
-      ],
+      ['in the header alone, where both are two methods', CLIENT, only(withoutId, 'invalid_request'), 2, 'basic'],
+      ['in the header alone, where both are a wrong client', CLIENT, only(withoutId), 2, 'basic'],
+      ['encoded, by RFC 6749 §2.3.1', { client_id: 'a:b', client_secret: secret }, only(decoded), 1, 'basic_with_id'],
       [
         'as it is, where nothing is decoded',
-        { client_id: 'a', client_secret: 'se cret+%' },
-        ({ basic, form }) =>
-          basic === 'a:se cret+%' && form.client_id === undefined ? null : REFUSED('invalid_client'),
+        { client_id: 'a', client_secret: secret },
+        only(asItIs),
         3,
         'basic_not_encoded',
       ],
-      [
-        'in the form, as registered',
-        { ...CLIENT, token_endpoint_auth_method: 'client_secret_post' },
-        ({ form, basic }) => (form.client_secret === 'client-secret' && !basic ? null : REFUSED('invalid_client')),
-        1,
-        'post',
-      ],
-      [
-        'without a secret',
-        { client_id: 'client-1', token_endpoint_auth_method: 'client_secret_basic' },
-        ({ form, basic }) => (form.client_id === 'client-1' && !basic ? null : REFUSED('invalid_client')),
-        1,
-        'none',
-      ],
-      [
-        'in the way that worked last',
-        { ...CLIENT, auth: 'basic' },
-        ({ form }) => (form.client_id === undefined ? null : REFUSED('invalid_request')),
-        1,
-        'basic',
-      ],
+      ['in the form, as registered', byForm, only(secretInForm), 1, 'post'],
+      ['without a secret', noSecret, only(idAlone), 1, 'none'],
+      ['in the way that worked last', { ...CLIENT, auth: 'basic' }, only(withoutId, 'invalid_request'), 1, 'basic'],
     ];
     for (const [what, client, takes, ways, auth] of servers) {
       it(`requests to a token endpoint name the client ${what}`, async () => {
