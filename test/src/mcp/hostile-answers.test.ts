@@ -4,6 +4,7 @@ import { failureOf } from '../../support/failure.js';
 import { isOutcomeUnknown, mcpCalls, textOf, type McpCalls } from '../../support/mcp-calls.js';
 import { resultJson, startRawServer, type Form, type RawAnswer } from '../../support/raw-answers.js';
 import type { TestMcpServer } from '../../support/mcp-server.js';
+import { useClosers } from '../../support/use.js';
 
 const PING = '{"jsonrpc":"2.0","id":7,"method":"ping"}';
 const BATCH = /its answer is a JSON array \(a batch\)/;
@@ -18,10 +19,7 @@ const values = (count: number): string =>
 
 for (const form of ['json', 'stream'] as const satisfies readonly Form[]) {
   describe(`hostile answers of an MCP server (${form})`, () => {
-    const closers: (() => Promise<unknown>)[] = [];
-    afterEach(async () => {
-      for (const close of closers.splice(0)) await close();
-    });
+    const closers = useClosers();
 
     const start = async (answer: RawAnswer): Promise<TestMcpServer> => {
       const server = await startRawServer(form, answer);

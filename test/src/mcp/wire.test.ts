@@ -9,6 +9,7 @@ import { McpTransport } from '../../../src/mcp/transport/transport.js';
 import type { GuardedNetwork } from '../../../src/network/network.js';
 import { repeated, reportFailure } from '../../support/hostile-json.js';
 import { WorkCounter } from '../../support/work.js';
+import { useClosers } from '../../support/use.js';
 
 /** More by hand: FUZZ_SEED=7 FUZZ_RUNS=1000 npx mocha test/src/mcp/wire.test.ts */
 const SEED = Number(process.env.FUZZ_SEED ?? 26);
@@ -156,10 +157,7 @@ describe('the events of a stream', () => {
 });
 
 describe('messages of a server that answer no request', () => {
-  const closers: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0)) await close();
-  });
+  const closers = useClosers();
 
   /** What the SDK gets from a server whose own stream has this text. */
   const passedOn = async (text: string, count = Infinity): Promise<JSONRPCMessage[]> => {

@@ -11,6 +11,7 @@ import {
 import { ResponseTooLargeError } from '../../../src/network/bounded-body.js';
 import { failureOf } from '../../support/failure.js';
 import { closeServer, listen } from '../../support/listen.js';
+import { useClosers } from '../../support/use.js';
 
 const LIMITS = {
   get left() {
@@ -19,10 +20,7 @@ const LIMITS = {
 };
 
 describe('the network to MCP servers', () => {
-  const closers: (() => Promise<unknown> | void)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0)) await close();
-  });
+  const closers = useClosers();
 
   const network = (allowed: string[], resolve?: Parameters<typeof createMcpNetwork>[1]): GuardedNetwork => {
     const made = createMcpNetwork(allowed, resolve);
