@@ -28,6 +28,10 @@ const END =
   frame('message_delta', { delta: { stop_reason: 'end_turn' } }) +
   frame('message_stop', {});
 
+const RESET = /ECONNRESET|UND_ERR_SOCKET/;
+const REFUSED = 'The model refused the call (HTTP 400).';
+const LOST = 'The connection to the model was lost.';
+
 type Handler = (req: IncomingMessage, res: ServerResponse) => unknown;
 
 describe('the connection to a model', () => {
@@ -116,29 +120,24 @@ describe('the connection to a model', () => {
   });
 
   const lost: [how: string, reason: RegExp, message: string, handle: Handler][] = [
-    [
-      'is reset before the headers',
-      /ECONNRESET|UND_ERR_SOCKET/,
-      'Connection error.',
-      (req) => req.socket.resetAndDestroy(),
-    ],
+    ['is reset before the headers', RESET, 'Connection error.', (req) => req.socket.resetAndDestroy()],
     [
       'is reset inside an answer',
-      /ECONNRESET|UND_ERR_SOCKET/,
-      'The connection to the model was lost.',
+      RESET,
+      LOST,
       (req, res) => res.writeHead(200, EVENT_STREAM).write(START, () => req.socket.resetAndDestroy()),
     ],
     [
       'ends before the end of an answer',
       /UND_ERR_SOCKET/,
-      'The connection to the model was lost.',
+      LOST,
       (req, res) =>
         res.writeHead(200, { ...EVENT_STREAM, 'content-length': '10000' }).write(START, () => req.socket.end()),
     ],
     [
       'brings bytes that cannot be decompressed',
       /Z_DATA_ERROR/,
-      'The connection to the model was lost.',
+      LOST,
       (_req, res) => res.writeHead(200, { ...EVENT_STREAM, 'content-encoding': 'gzip' }).end(START),
     ],
   ];
@@ -189,13 +188,7 @@ describe('the connection to a model', () => {
     ['events that say nothing', 200, START, ': still here\r\n\r\n'.repeat(4000), tooLong],
     ['one event', 200, `${START}data: `, 'x'.repeat(60_000), tooLong],
     ['blocks', 200, START, blocks.join(''), { message: 'The model’s answer has more than 1000 blocks.' }],
-    [
-      'an error',
-      400,
-      '{',
-      ' '.repeat(60_000),
-      { message: `The model refused the call (HTTP 400). ${tooLong.message}`, retryable: false },
-    ],
+    ['an error', 400, '{', ' '.repeat(60_000), { message: `${REFUSED} ${tooLong.message}`, retryable: false }],
   ] as const) {
     it(`the connection to a model is closed when ${title} does not end`, async () => {
       let closed!: Promise<unknown>;

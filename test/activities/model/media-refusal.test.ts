@@ -12,18 +12,16 @@ const MEDIA: PlacedMedia[] = [
 ];
 const NEWEST = ['new', 'pdf'];
 const ALL = ['old', 'result', 'paper', 'new', 'pdf'];
+const OLD = 'messages.0.content.1.image.source.base64';
+const RESULT = 'messages.2.content.0.tool_result';
 const said = (message: string, more: object = {}): object => ({ type: 'error', error: { message, ...more } });
 
 type Row = [server: string, said: string | object, status?: number];
 
 /** Each names the places of what it refuses. */
 const NAMED: [server: string, said: string, keys: string[]][] = [
-  ['Anthropic', 'messages.0.content.1.image.source.base64.data: Could not process image', ['old']],
-  [
-    'Anthropic, by bytes',
-    'messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 7 bytes > 5 bytes',
-    ['old'],
-  ],
+  ['Anthropic', `${OLD}.data: Could not process image`, ['old']],
+  ['Anthropic, by bytes', `${OLD}: image exceeds 5 MB maximum: 7 bytes > 5 bytes`, ['old']],
   [
     'Bedrock, by bytes',
     'The model returned the following errors: messages.4.content.1.image.source.bytes: image exceeds 5 MB maximum',
@@ -34,33 +32,17 @@ const NAMED: [server: string, said: string, keys: string[]][] = [
     'messages.4.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels',
     ['new'],
   ],
-  [
-    'Anthropic, by format',
-    'messages.0.content.1.image.source.base64.data: Image format image/png not supported',
-    ['old'],
-  ],
-  ['Anthropic, by base64', 'messages.0.content.1.image.source.base64: invalid base64 data', ['old']],
-  [
-    'Anthropic, by media type',
-    "messages.0.content.1.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png'",
-    ['old'],
-  ],
+  ['Anthropic, by format', `${OLD}.data: Image format image/png not supported`, ['old']],
+  ['Anthropic, by base64', `${OLD}: invalid base64 data`, ['old']],
+  ['Anthropic, by media type', `${OLD}.media_type: Input should be 'image/jpeg', 'image/png'`, ['old']],
   [
     'Anthropic, by pages',
     'messages.4.content.2.pdf.source.base64.data: A maximum of 100 PDF pages may be provided.',
     ['pdf'],
   ],
-  [
-    'Anthropic, in a result',
-    'messages.2.content.0.tool_result.content.1.image.source.base64.data: Could not process image',
-    ['result'],
-  ],
-  [
-    'Anthropic, two',
-    'messages.0.content.1.image: no; messages.2.content.0.tool_result.content.2.document: no',
-    ['old', 'paper'],
-  ],
-  ['a result as a whole', 'messages.2.content.0.tool_result: images are invalid here', ['result', 'paper']],
+  ['Anthropic, in a result', `${RESULT}.content.1.image.source.base64.data: Could not process image`, ['result']],
+  ['Anthropic, two', `messages.0.content.1.image: no; ${RESULT}.content.2.document: no`, ['old', 'paper']],
+  ['a result as a whole', `${RESULT}: images are invalid here`, ['result', 'paper']],
 ];
 /** They name no place: the newest are meant. */
 const UNNAMED: Row[] = [
@@ -163,32 +145,25 @@ const bodyOf = (text: string | object): unknown =>
 const refusedBy = ([, text, status = 400]: Row, earlier = 0): ReturnType<typeof refusedMedia> =>
   refusedMedia({ body: bodyOf(text), status }, MEDIA, earlier);
 
+/** What is refused of each kind of row. */
+const KINDS: [title: string, rows: readonly Row[], refused: ReturnType<typeof refusedMedia>][] = [
+  ['without a name are the newest', UNNAMED, { keys: NEWEST, kinds: [] }],
+  ['are all, if the model has no eyes', BLIND, { keys: [], kinds: ['image', 'document'] }],
+  ['are all documents, if it takes none', NO_DOCUMENTS, { keys: [], kinds: ['document'] }],
+  ['are none, if it speaks of something else', OTHERS, null],
+  ...NAMED.map(([server, text, keys]): (typeof KINDS)[number] => [
+    'are those that it names',
+    [[server, text]],
+    { keys, kinds: [] },
+  ]),
+];
+
 describe('media that a model’s API refuses', () => {
-  for (const [server, text, keys] of NAMED) {
-    it(`media that a model’s API refuses are those that it names: ${server}`, () => {
-      expect(refusedBy([server, text])).to.deep.equal({ keys, kinds: [] });
-    });
-  }
-  for (const row of UNNAMED) {
-    it(`media that a model’s API refuses without a name are the newest: ${row[0]}`, () => {
-      expect(refusedBy(row)).to.deep.equal({ keys: NEWEST, kinds: [] });
-    });
-  }
-  for (const row of BLIND) {
-    it(`media that a model’s API refuses are all, if the model has no eyes: ${row[0]}`, () => {
-      expect(refusedBy(row)).to.deep.equal({ keys: [], kinds: ['image', 'document'] });
-    });
-  }
-  for (const row of NO_DOCUMENTS) {
-    it(`media that a model’s API refuses are all documents, if it takes none: ${row[0]}`, () => {
-      expect(refusedBy(row)).to.deep.equal({ keys: [], kinds: ['document'] });
-    });
-  }
-  for (const row of OTHERS) {
-    it(`media that a model’s API refuses are none, if it speaks of something else: ${row[0]}`, () => {
-      expect(refusedBy(row)).to.equal(null);
-    });
-  }
+  for (const [title, rows, refused] of KINDS)
+    for (const row of rows)
+      it(`media that a model’s API refuses ${title}: ${row[0]}`, () => {
+        expect(refusedBy(row)).to.deep.equal(refused);
+      });
 
   it('media that a model’s API refuses again and again are left out at once after four refusals', () => {
     for (const text of ['Could not process image', NAMED[0]![1]]) {

@@ -128,11 +128,10 @@ describe('a request that a model refuses', () => {
 
   it('a request that a model refuses inside an answer is tried again, unless the request is wrong', () => {
     const retryable = (error: unknown): unknown => (refusedInside({ error }) as { retryable: boolean }).retryable;
-    expect(retryable({ type: 'internal_error', message: 'Upstream' })).to.equal(true);
-    expect(retryable({ type: 'None', code: '500', message: 'Upstream' })).to.equal(true);
-    expect(retryable('Upstream')).to.equal(true);
-    expect(retryable({ type: 'invalid_request_error', message: 'No' })).to.equal(false);
-    expect(retryable({ code: 401, message: 'No' })).to.equal(false);
+    for (const error of [{ type: 'internal_error' }, { type: 'None', code: '500' }, 'Upstream'])
+      expect(retryable(error), JSON.stringify(error)).to.equal(true);
+    for (const error of [{ type: 'invalid_request_error' }, { code: 401 }])
+      expect(retryable({ ...error, message: 'No' }), JSON.stringify(error)).to.equal(false);
     expect(refusedInside({ error: { code: 429, message: 'Slow' } })).to.include({ type: 'model_rate_limited' });
   });
 });
