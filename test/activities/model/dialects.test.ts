@@ -17,8 +17,9 @@ import { MemoryShare } from '../../../src/platform/memory-share.js';
 import { Redactor } from '../../../src/platform/redactor.js';
 import { NO_USAGE } from '../../../src/steps/model-call.js';
 import { closeServer, listen } from '../../support/listen.js';
-import { DIALECT_CASES, type DialectCase } from './dialects/cases.js';
+import { DIALECT_CASES } from './dialects/cases.js';
 import { begin, end, hello, json, reason, startText, startTool, stop } from './dialects/frames.js';
+import type { DialectCase } from './dialects/outcomes.js';
 
 const WAITS = { idleSeconds: 60, content: 60_000, stop: 150, release: 50 };
 const WAITS_IN_VAIN = { ...WAITS, idleSeconds: 1, content: 300 };
@@ -61,18 +62,9 @@ describe('what gateways send instead of the Messages API', () => {
     };
     const request = new PendingRequest({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Go' }] }, 1);
     const { signal } = new AbortController();
-    const failure = await streamAnswer(
-      { api, redactor },
-      request,
-      answer,
-      observer,
-      signal,
-      waits.idleSeconds,
-      waits,
-    ).then(
-      () => null,
-      (error: unknown) => modelFailureOf(error, redactor),
-    );
+    const failure = await streamAnswer({ api, redactor }, request, answer, observer, signal, waits.idleSeconds, waits)
+      .then(() => null)
+      .catch((error: unknown) => modelFailureOf(error, redactor));
     return { answer, seen, failure };
   };
 

@@ -61,31 +61,19 @@ describe('the models of the catalogue', () => {
   });
 
   it('the models of the catalogue are asked to think in their own way, or not at all', async () => {
-    const asked = async (model: ScriptedModel, id: string, body = {}): Promise<unknown> => {
+    for (const [model, id, thinking, max_tokens, body] of [
+      [first, 'adaptive', { type: 'adaptive', display: 'summarized' }, 8000],
+      [second, 'budget', { type: 'enabled', budget_tokens: 16_000 }, 40_000],
+      [second, 'by-default', { type: 'enabled', budget_tokens: 2000 }, 4000],
+      [second, 'short-answers', undefined, 1000],
+      [second, 'local', undefined, 8000],
+      [second, 'style-none', undefined, 8000],
+      [first, 'adaptive', undefined, 8000, { thinking_enabled: false }],
+    ] as const) {
       await run(id, body);
-      const { thinking, max_tokens } = model.requests.at(-1)!.body;
-      return { thinking, max_tokens };
-    };
-    const none = undefined;
-    expect(await asked(first, 'adaptive')).to.deep.equal({
-      thinking: { type: 'adaptive', display: 'summarized' },
-      max_tokens: 8000,
-    });
-    expect(await asked(second, 'budget')).to.deep.equal({
-      thinking: { type: 'enabled', budget_tokens: 16_000 },
-      max_tokens: 40_000,
-    });
-    expect(await asked(second, 'by-default')).to.deep.equal({
-      thinking: { type: 'enabled', budget_tokens: 2000 },
-      max_tokens: 4000,
-    });
-    expect(await asked(second, 'short-answers')).to.deep.equal({ thinking: none, max_tokens: 1000 });
-    expect(await asked(second, 'local')).to.deep.equal({ thinking: none, max_tokens: 8000 });
-    expect(await asked(second, 'style-none')).to.deep.equal({ thinking: none, max_tokens: 8000 });
-    expect(await asked(first, 'adaptive', { thinking_enabled: false })).to.deep.equal({
-      thinking: none,
-      max_tokens: 8000,
-    });
+      const sent = model.requests.at(-1)!.body;
+      expect([sent.thinking, sent.max_tokens], id).to.deep.equal([thinking, max_tokens]);
+    }
   });
 
   it('the models of the catalogue get back their thinking as it was signed, within a turn and later', async () => {

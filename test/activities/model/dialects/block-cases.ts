@@ -1,5 +1,5 @@
 import { parseExact } from '../../../../src/platform/exact-json.js';
-import type { DialectCase } from './cases.js';
+import { fails, used, type DialectCase } from './outcomes.js';
 import * as f from './frames.js';
 
 const HELLO = { type: 'text', text: 'Hello' };
@@ -26,19 +26,19 @@ export const BLOCK_CASES: Record<string, DialectCase> = {
       f.stop(0),
       ...['{"a"', ':1}'].map((part) => f.startTool(1) + f.json(1, part)),
     ),
-    becomes: { content: [thought('Hm.'), LOOK], stop: 'tool_use' },
+    becomes: used([thought('Hm.'), LOOK]),
   },
   'no `index`, or always the same': {
     body: calls(f.startText(0), f.text(undefined, 'Hello'), f.startTool(0), f.json(undefined, '{"a":1}')),
-    becomes: { content: [HELLO, LOOK], stop: 'tool_use' },
+    becomes: used([HELLO, LOOK]),
   },
   'a start before the end of the block before': {
     body: calls(f.startText(0), f.text(0, 'Hello'), f.startTool(1), f.json(1, '{"a":1}'), f.stop(1)),
-    becomes: { content: [HELLO, LOOK], stop: 'tool_use' },
+    becomes: used([HELLO, LOOK]),
   },
   'a tool call without `content_block_stop`': {
     body: calls(f.startTool(0), f.json(0, '{"a":1}')),
-    becomes: { content: [LOOK], stop: 'tool_use' },
+    becomes: used([LOOK]),
   },
   'deltas after the end of their block': {
     body: answer(f.startText(0), f.text(0, 'Hel'), f.stop(0), f.text(0, 'lo')),
@@ -65,7 +65,7 @@ export const BLOCK_CASES: Record<string, DialectCase> = {
   },
   '`text_delta` in a tool call': {
     body: calls(f.startTool(0), f.json(0, '{"a"'), f.text(0, 'Hello'), f.json(0, ':1}'), f.stop(0)),
-    becomes: { content: [LOOK, HELLO], stop: 'tool_use' },
+    becomes: used([LOOK, HELLO]),
   },
   'an empty `input_json_delta` in a text block': {
     body: answer(f.startText(0), f.json(0, ''), f.text(0, 'Hello'), f.json(0, ''), f.stop(0)),
@@ -127,11 +127,11 @@ export const BLOCK_CASES: Record<string, DialectCase> = {
   },
   'the input of a tool in the start': {
     body: calls(f.startTool(0, { input: { a: 1 } }), f.stop(0)),
-    becomes: { content: [LOOK], stop: 'tool_use' },
+    becomes: used([LOOK]),
   },
   'the input in the start and again in deltas': {
     body: calls(f.startTool(0, { input: { a: 1 } }), f.json(0, '{"a":1}'), f.stop(0)),
-    becomes: { content: [LOOK], stop: 'tool_use' },
+    becomes: used([LOOK]),
   },
   'no input, or an empty one': {
     body: calls(f.startTool(0), f.json(0, ''), f.stop(0)),
@@ -171,15 +171,15 @@ export const BLOCK_CASES: Record<string, DialectCase> = {
   },
   'a number, a list with entries or a text as the input': {
     body: calls(f.startTool(0), f.json(0, '[1]'), f.stop(0)),
-    becomes: { fails: 'The model’s answer has a tool call that is not JSON.' },
+    becomes: fails('The model’s answer has a tool call that is not JSON.'),
   },
   'an input that is not the JSON of an object': {
     body: calls(f.startTool(0), f.json(0, '{"a":'), f.stop(0)),
-    becomes: { fails: 'The model’s answer has a tool call that is not JSON.' },
+    becomes: fails('The model’s answer has a tool call that is not JSON.'),
   },
   'the input of a call that was not started': {
     body: calls(f.startTool(0), f.json(3, '{"a":1}')),
-    becomes: { fails: 'The model’s answer has the input of a tool call that it did not start.' },
+    becomes: fails('The model’s answer has the input of a tool call that it did not start.'),
   },
   'ids of calls that are missing, repeated or have other characters': {
     body: calls(f.startTool(0), f.startTool(1), f.startTool(2, { id: 'a b' }), f.startTool(3, { id: null })),
@@ -190,6 +190,6 @@ export const BLOCK_CASES: Record<string, DialectCase> = {
   },
   'a call without a name': {
     body: calls(f.startTool(0, { name: undefined }), f.json(0, '{}')),
-    becomes: { fails: 'The model’s answer has a tool call without a name.' },
+    becomes: fails('The model’s answer has a tool call without a name.'),
   },
 };

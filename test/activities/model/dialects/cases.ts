@@ -1,20 +1,6 @@
 import { BLOCK_CASES } from './block-cases.js';
+import { fails, used, type DialectCase } from './outcomes.js';
 import { begin, end, END, frame, hello, json, reason, startTool, stop, startText, text, thinking } from './frames.js';
-
-/** What the service makes of an answer. A text alone: that is its only block, and the turn ends. */
-export type Outcome =
-  | string
-  | { fails: string; type?: string }
-  | { content: object[]; stop?: string; usage?: object; thinking?: string };
-
-export interface DialectCase {
-  body: string;
-  becomes: Outcome;
-  /** What the server does after the body; by default it ends the response. */
-  then?: 'stays open' | 'pings' | 'breaks' | { repeats: string };
-  /** What is waited for does not come: the waits are short. */
-  isInVain?: true;
-}
 
 const HELLO = { type: 'text', text: 'Hello' };
 const LOOK = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { a: 1 } };
@@ -53,7 +39,7 @@ const FRAME_CASES: Record<string, DialectCase> = {
   },
   'a web page with status 200': {
     body: '<!doctype html><title>Sign in</title>',
-    becomes: { fails: 'The model’s server answered with a web page instead of an event stream.' },
+    becomes: fails('The model’s server answered with a web page instead of an event stream.'),
   },
   'an error as JSON with status 200': {
     body: JSON.stringify({ type: 'error', error }),
@@ -61,15 +47,15 @@ const FRAME_CASES: Record<string, DialectCase> = {
   },
   'an answer of another API, or nothing, with status 200': {
     body: 'data: {"object":"chat.completion.chunk","choices":[{"delta":{"content":"Hello"}}]}\n\ndata: [DONE]\n\n',
-    becomes: { fails: 'The model’s server sent no event of the Messages API.' },
+    becomes: fails('The model’s server sent no event of the Messages API.'),
   },
   'an error without `event:`, as a text, or with a code instead of a type': {
     body: `${begin()}data: {"error":{"message":"Upstream gone","code":"502"}}\n\n`,
-    becomes: { fails: 'The model refused the call (inside its answer). Upstream gone.' },
+    becomes: fails('The model refused the call (inside its answer). Upstream gone.'),
   },
   'a frame that is not JSON': {
     body: `${begin()}event: content_block_delta\ndata: {{{\n\n${end()}`,
-    becomes: { fails: 'The model’s answer is not valid.' },
+    becomes: fails('The model’s answer is not valid.'),
   },
 };
 
@@ -103,11 +89,11 @@ const END_CASES: Record<string, DialectCase> = {
     body: begin() + startText(0) + text(0, 'Hel') + reason('end_turn'),
     then: 'pings',
     isInVain: true,
-    becomes: { fails: 'The model sent nothing but pings for 1 s.' },
+    becomes: fails('The model sent nothing but pings for 1 s.'),
   },
   'no stop reason, though `message_stop` comes': {
     body: begin() + hello() + reason(null) + END,
-    becomes: { fails: 'The model’s answer ended without a stop reason, so it may be cut off.' },
+    becomes: fails('The model’s answer ended without a stop reason, so it may be cut off.'),
   },
   'the stop reason before the end of the blocks': {
     body: begin() + startText(0) + text(0, 'Hel') + reason('end_turn') + text(0, 'lo') + stop(0) + END,
@@ -115,11 +101,11 @@ const END_CASES: Record<string, DialectCase> = {
   },
   '`stop`, `length`, `tool_calls`, `content_filter`': {
     body: begin() + hello() + startTool(1) + json(1, '{"a":1}') + stop(1) + end('tool_calls'),
-    becomes: { content: [HELLO, LOOK], stop: 'tool_use' },
+    becomes: used([HELLO, LOOK]),
   },
   '`error`, `abort`, `network_error` and the like as a stop reason': {
     body: begin() + hello() + end('abort'),
-    becomes: { fails: 'The model’s answer broke off (stop reason "abort").' },
+    becomes: fails('The model’s answer broke off (stop reason "abort").'),
   },
   'a stop reason that is not known': {
     body: begin() + hello() + end('new_reason'),
@@ -131,23 +117,23 @@ const END_CASES: Record<string, DialectCase> = {
   },
   '`tool_use` without a tool call': {
     body: begin() + hello() + end('tool_use'),
-    becomes: { fails: 'The model’s answer ended for a tool call but has none.' },
+    becomes: fails('The model’s answer ended for a tool call but has none.'),
   },
   'pings without end and no content': {
     body: begin(),
     then: 'pings',
     isInVain: true,
-    becomes: { fails: 'The model sent nothing but pings for 0.3 s.' },
+    becomes: fails('The model sent nothing but pings for 0.3 s.'),
   },
   'deltas without content, or `message_start`, without end': {
     body: begin(),
     then: { repeats: begin() + text(0, '') + thinking(0, '') },
     isInVain: true,
-    becomes: { fails: 'The model sent nothing but pings for 0.3 s.' },
+    becomes: fails('The model sent nothing but pings for 0.3 s.'),
   },
   'the end of the response in the middle of an answer': {
     body: begin() + startText(0) + text(0, 'Hel'),
-    becomes: { fails: 'The model’s answer was cut off.' },
+    becomes: fails('The model’s answer was cut off.'),
   },
   'usage only at the start, only at the end, or 0 at one of them': {
     body:
