@@ -22,34 +22,29 @@ export interface Attack {
   command: string;
 }
 
+const disk = (title: string, command: string): Attack => ({ title, on: 'disk', command });
+const memory = (title: string, command: string): Attack => ({ title, on: 'memory', command });
+
 /** What takes disk or memory in ways that no sum over files or processes shows. */
 export const ATTACKS: Record<string, Attack> = {
-  reserved: {
-    title: 'blocks that are reserved and never written',
-    on: 'disk',
-    command:
-      'touch f; fallocate -n -l 700M f; touch /tmp/f; fallocate -l 300M /tmp/f; fallocate -l 300M /mnt/session/outputs/g; sleep 1',
-  },
-  reservedByControl: {
-    title: 'blocks that are reserved by a control of the file',
-    on: 'disk',
-    command: python(`
+  reserved: disk(
+    'blocks that are reserved and never written',
+    'touch f; fallocate -n -l 700M f; touch /tmp/f; fallocate -l 300M /tmp/f; fallocate -l 300M /mnt/session/outputs/g; sleep 1',
+  ),
+  reservedByControl: disk(
+    'blocks that are reserved by a control of the file',
+    python(`
 f = os.open('f', os.O_RDWR | os.O_CREAT)
 libc = ctypes.CDLL(None, use_errno=True)
 for control in (0x40305828, 0x4030582a, 0x40305839):
     space = struct.pack('hhqqiI4i', 0, 0, 0, 700 << 20, 0, 0, 0, 0, 0, 0)
     print(control, libc.ioctl(f, ctypes.c_ulong(control), space), ctypes.get_errno())
 time.sleep(1)`),
-  },
-  unnamed: {
-    title: 'an open file without a name',
-    on: 'disk',
-    command: 'exec 3>f; rm f; head -c 300M /dev/zero >&3; sleep 2',
-  },
-  unnamedMapped: {
-    title: 'a mapped file without a name, which is not open',
-    on: 'disk',
-    command: python(`
+  ),
+  unnamed: disk('an open file without a name', 'exec 3>f; rm f; head -c 300M /dev/zero >&3; sleep 2'),
+  unnamedMapped: disk(
+    'a mapped file without a name, which is not open',
+    python(`
 f = os.open('f', os.O_RDWR | os.O_CREAT)
 os.ftruncate(f, 400 << 20)
 m = mmap.mmap(f, 400 << 20)
@@ -58,71 +53,54 @@ for at in range(0, 400 << 20, 4096):
     m[at] = 1
     if at % (4 << 20) == 0: time.sleep(0.02)
 time.sleep(2)`),
-  },
-  hidden: {
-    title: 'an open file without a name of a process that hides',
-    on: 'disk',
-    command: python(`
+  ),
+  hidden: disk(
+    'an open file without a name of a process that hides',
+    python(`
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 f = os.open('f', os.O_RDWR | os.O_CREAT)
 os.unlink('f')
 for i in range(400): os.write(f, bytes(1 << 20)); time.sleep(0.005)
 time.sleep(2)`),
-  },
-  notUtf8: {
-    title: 'a folder whose name is not UTF-8',
-    on: 'disk',
-    command: `mkdir $'\\xff'; head -c 300M /dev/zero > $'\\xff/x'; sleep 2`,
-  },
-  deep: {
-    title: 'folders nested beyond the longest path',
-    on: 'disk',
-    command: `n=$(printf 'd%.0s' {1..200}); for i in {1..12}; do mkdir $n; cd $n; done; head -c 300M /dev/zero > x; sleep 2`,
-  },
-  closed: {
-    title: 'a folder that its owner cannot read',
-    on: 'disk',
-    command: 'mkdir d; chmod 300 d; head -c 300M /dev/zero > d/x; sleep 2',
-  },
-  holes: {
-    title: 'a file with holes, filled again and again',
-    on: 'disk',
-    command:
-      'for i in {1..20}; do head -c 25M /dev/zero > f; fallocate -p -o 0 -l 25M f; truncate -s 400M f; done; sleep 1',
-  },
-  together: {
-    title: 'two hundred processes that append at once',
-    on: 'disk',
-    command: 'for i in {1..200}; do head -c 3M /dev/zero >> f & done; wait; sleep 1',
-  },
-  inodes: {
-    title: 'sixty thousand empty files',
-    on: 'disk',
-    command: python(`
+  ),
+  notUtf8: disk('a folder whose name is not UTF-8', `mkdir $'\\xff'; head -c 300M /dev/zero > $'\\xff/x'; sleep 2`),
+  deep: disk(
+    'folders nested beyond the longest path',
+    `n=$(printf 'd%.0s' {1..200}); for i in {1..12}; do mkdir $n; cd $n; done; head -c 300M /dev/zero > x; sleep 2`,
+  ),
+  closed: disk('a folder that its owner cannot read', 'mkdir d; chmod 300 d; head -c 300M /dev/zero > d/x; sleep 2'),
+  holes: disk(
+    'a file with holes, filled again and again',
+    'for i in {1..20}; do head -c 25M /dev/zero > f; fallocate -p -o 0 -l 25M f; truncate -s 400M f; done; sleep 1',
+  ),
+  together: disk(
+    'two hundred processes that append at once',
+    'for i in {1..200}; do head -c 3M /dev/zero >> f & done; wait; sleep 1',
+  ),
+  inodes: disk(
+    'sixty thousand empty files',
+    python(`
 for i in range(60000): os.close(os.open(f'f{i}', os.O_CREAT))
 time.sleep(2)`),
-  },
-  links: {
-    title: 'a hundred and fifty thousand names of one file',
-    on: 'disk',
-    command: python(`
+  ),
+  links: disk(
+    'a hundred and fifty thousand names of one file',
+    python(`
 for i in range(150000):
     if i % 60000 == 0: name = f'{i}'; os.close(os.open(name, os.O_CREAT))
     os.link(name, f'{i}' + 'n' * 200)
 time.sleep(2)`),
-  },
-  semaphores: {
-    title: 'semaphores of System V',
-    on: 'memory',
-    command: python(`
+  ),
+  semaphores: memory(
+    'semaphores of System V',
+    python(`
 libc = ctypes.CDLL(None, use_errno=True)
 print(sum(libc.semget(0, 32000, 0o600) >= 0 for i in range(400)))
 time.sleep(1)`),
-  },
-  shared: {
-    title: 'shared memory that children have touched and left',
-    on: 'memory',
-    command: python(`
+  ),
+  shared: memory(
+    'shared memory that children have touched and left',
+    python(`
 held = [mmap.mmap(-1, 30 << 20) for i in range(20)]
 for m in held:
     if os.fork() == 0:
@@ -130,11 +108,10 @@ for m in held:
         os._exit(0)
     os.wait(); time.sleep(0.05)
 time.sleep(1)`),
-  },
-  sharedZero: {
-    title: 'shared memory of the device of zeros',
-    on: 'memory',
-    command: python(`
+  ),
+  sharedZero: memory(
+    'shared memory of the device of zeros',
+    python(`
 f = os.open('/dev/zero', os.O_RDWR)
 m = mmap.mmap(f, 600 << 20)
 for part in range(20):
@@ -143,16 +120,14 @@ for part in range(20):
         os._exit(0)
     os.wait(); time.sleep(0.05)
 time.sleep(1)`),
-  },
-  tmpfs: {
-    title: 'a file system in memory, and a process beside it',
-    on: 'memory',
-    command: `head -c 600M /dev/zero > /dev/shm/x; ${python('x = bytearray(100 << 20); time.sleep(1)')}`,
-  },
-  pipes: {
-    title: 'full pipes',
-    on: 'memory',
-    command: python(`
+  ),
+  tmpfs: memory(
+    'a file system in memory, and a process beside it',
+    `head -c 600M /dev/zero > /dev/shm/x; ${python('x = bytearray(100 << 20); time.sleep(1)')}`,
+  ),
+  pipes: memory(
+    'full pipes',
+    python(`
 for i in range(16):
     if os.fork() == 0:
         kept = []
@@ -164,11 +139,10 @@ for i in range(16):
                 except BlockingIOError: pass
         except OSError: time.sleep(2); os._exit(0)
 time.sleep(3)`),
-  },
-  sockets: {
-    title: 'full buffers of local sockets',
-    on: 'memory',
-    command: python(`
+  ),
+  sockets: memory(
+    'full buffers of local sockets',
+    python(`
 for i in range(8):
     if os.fork() == 0:
         kept = []
@@ -181,11 +155,10 @@ for i in range(8):
                     except BlockingIOError: pass
         except OSError: time.sleep(2); os._exit(0)
 time.sleep(3)`),
-  },
-  datagrams: {
-    title: 'datagrams that nobody reads',
-    on: 'memory',
-    command: python(`
+  ),
+  datagrams: memory(
+    'datagrams that nobody reads',
+    python(`
 for i in range(8):
     if os.fork() == 0:
         kept = []
@@ -195,43 +168,39 @@ for i in range(8):
                 for n in range(40): one.sendto(bytes(8192), one.getsockname())
         except OSError: time.sleep(2); os._exit(0)
 time.sleep(3)`),
-  },
-  files: {
-    title: 'files of memory without a name',
-    on: 'memory',
-    command: python(`
+  ),
+  files: memory(
+    'files of memory without a name',
+    python(`
 libc = ctypes.CDLL(None, use_errno=True)
 f = libc.memfd_create(b'x', 0)
 print(f, ctypes.get_errno())
 if f >= 0:
     for i in range(600): os.write(f, bytes(1 << 20))
 time.sleep(1)`),
-  },
-  hugePages: {
-    title: 'huge pages',
-    on: 'memory',
-    command: python(`
+  ),
+  hugePages: memory(
+    'huge pages',
+    python(`
 try:
     m = mmap.mmap(-1, 600 << 20, flags=0x40000 | mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     for at in range(0, 600 << 20, 2 << 20): m[at] = 1
 except OSError as error: print(error.errno)
 time.sleep(1)`),
-  },
-  tables: {
-    title: 'page tables',
-    on: 'memory',
-    command: python(`
+  ),
+  tables: memory(
+    'page tables',
+    python(`
 for i in range(8):
     if os.fork() == 0:
         m = mmap.mmap(-1, 64 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
         for at in range(0, 64 << 30, 2 << 20): m[at]
         time.sleep(2)
 time.sleep(3)`),
-  },
-  threads: {
-    title: 'threads that make threads',
-    on: 'memory',
-    command: python(`
+  ),
+  threads: memory(
+    'threads that make threads',
+    python(`
 import threading
 def grow():
     kept = bytearray(2 << 20)
@@ -240,11 +209,10 @@ def grow():
     except RuntimeError: pass
     time.sleep(3)
 grow()`),
-  },
-  locks: {
-    title: 'locks of files',
-    on: 'memory',
-    command: python(`
+  ),
+  locks: memory(
+    'locks of files',
+    python(`
 import fcntl
 for i in range(8):
     if os.fork() == 0:
@@ -253,11 +221,10 @@ for i in range(8):
             for at in range(400): fcntl.lockf(f, fcntl.LOCK_SH, 1, at * 2)
         time.sleep(3); os._exit(0)
 for i in range(8): os.wait()`),
-  },
-  epoll: {
-    title: 'watches of epoll',
-    on: 'memory',
-    command: python(`
+  ),
+  epoll: memory(
+    'watches of epoll',
+    python(`
 import select
 for i in range(8):
     if os.fork() == 0:
@@ -270,7 +237,7 @@ for i in range(8):
         except OSError: pass
         time.sleep(2); os._exit(0)
 for i in range(8): os.wait()`),
-  },
+  ),
 };
 
 /** Runs attacks on low limits. Whatever a command does, the machine loses no more than its limits. */
