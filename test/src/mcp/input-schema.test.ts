@@ -6,6 +6,7 @@ import { Cleaner } from '../../../src/mcp/cleaner.js';
 import { keepTools } from '../../../src/mcp/tools.js';
 
 const object = { type: 'object' };
+const STRING = { type: 'string' };
 
 describe('input schemas of MCP tools', () => {
   it('input schemas of MCP tools pass as they are when the API takes them', () => {
@@ -26,41 +27,27 @@ describe('input schemas of MCP tools', () => {
   }
 
   it('input schemas of MCP tools lose the dialect, which has no meaning for a model', () => {
-    const schema = {
-      $schema: 'http://json-schema.org/draft-07/schema#',
-      ...object,
-      properties: { a: { type: 'number' } },
-    };
-    expect(sanitizeInputSchema(schema)).to.deep.equal({ ...object, properties: { a: { type: 'number' } } });
+    const schema = { ...object, properties: { a: { type: 'number' } } };
+    const $schema = 'http://json-schema.org/draft-07/schema#';
+    expect(sanitizeInputSchema({ $schema, ...schema })).to.deep.equal(schema);
   });
 
   it('input schemas of MCP tools have no combinators at the top, but the parameters of their branches', () => {
     const branch = (name: string): object => ({ properties: { [name]: { type: 'string' } }, required: [name] });
-    expect(sanitizeInputSchema({ ...object, anyOf: [branch('a'), branch('b')] })).to.deep.equal({
-      ...object,
-      properties: { a: { type: 'string' }, b: { type: 'string' } },
-    });
-    expect(sanitizeInputSchema({ allOf: [branch('a'), { oneOf: [branch('b')] }] })).to.deep.equal({
-      ...object,
-      properties: { a: { type: 'string' }, b: { type: 'string' } },
-      required: ['a'],
-    });
+    const both = { ...object, properties: { a: { type: 'string' }, b: { type: 'string' } } };
+    expect(sanitizeInputSchema({ ...object, anyOf: [branch('a'), branch('b')] })).to.deep.equal(both);
+    const nested = { allOf: [branch('a'), { oneOf: [branch('b')] }] };
+    expect(sanitizeInputSchema(nested)).to.deep.equal({ ...both, required: ['a'] });
   });
 
   it('input schemas of MCP tools have their own definition resolved at the top', () => {
-    const schema = {
-      $ref: '#/definitions/In',
-      definitions: { In: { ...object, properties: { a: {} }, required: ['a'] } },
-    };
-    expect(sanitizeInputSchema(schema)).to.deep.include({ type: 'object', properties: { a: {} }, required: ['a'] });
+    const In = { ...object, properties: { a: {} }, required: ['a'] };
+    expect(sanitizeInputSchema({ $ref: '#/definitions/In', definitions: { In } })).to.deep.include(In);
   });
 
   it('input schemas of MCP tools keep parameters whose names the API refuses: requests have aliases for them', () => {
-    const schema = {
-      ...object,
-      properties: { $filter: {}, ['x'.repeat(65)]: {}, ok: {} },
-      required: ['$filter', 'ok'],
-    };
+    const properties = { $filter: {}, ['x'.repeat(65)]: {}, ok: {} };
+    const schema = { ...object, properties, required: ['$filter', 'ok'] };
     expect(sanitizeInputSchema(schema)).to.deep.equal(schema);
   });
 
@@ -104,11 +91,7 @@ describe('input schemas of MCP tools', () => {
     ],
     ['a pattern that is not valid', { type: 'string', pattern: '(' }, { type: 'string' }],
     ['a pattern that not every API can read', { type: 'string', pattern: '^\\p{L}+$' }, { type: 'string' }],
-    [
-      'a pattern that every API can read',
-      { type: 'string', pattern: '^[a-z]+$' },
-      { type: 'string', pattern: '^[a-z]+$' },
-    ],
+    ['a pattern that every API can read', { ...STRING, pattern: '^[a-z]+$' }, { ...STRING, pattern: '^[a-z]+$' }],
     [
       'patterns for names',
       { type: 'object', patternProperties: { '^(.*)$': { type: 'string' } }, additionalProperties: false },
@@ -126,27 +109,18 @@ describe('input schemas of MCP tools', () => {
   ];
   for (const [what, broken, repaired] of REPAIRED) {
     it(`input schemas of MCP tools have one keyword repaired, and the others kept: ${what}`, () => {
-      const inputSchema = {
-        ...object,
-        properties: { a: broken, ok: { type: 'string' } },
-        $defs: { A: { type: 'string' } },
-      };
-      const schema = sanitizeInputSchema(inputSchema);
-      expect(schema).to.deep.equal({ ...inputSchema, properties: { a: repaired, ok: { type: 'string' } } });
+      const around = (a: unknown) => ({ ...object, properties: { a, ok: STRING }, $defs: { A: STRING } });
+      const schema = sanitizeInputSchema(around(broken));
+      expect(schema).to.deep.equal(around(repaired));
       expect(new Ajv2020({ strict: false, validateFormats: false }).validateSchema(schema)).to.equal(true);
     });
   }
 
   it('input schemas of MCP tools have a property that says of itself that it is required in the list of required ones', () => {
-    const properties = {
-      who: { type: 'string', description: 'Mail address', required: true },
-      why: { required: false },
-    };
-    expect(sanitizeInputSchema({ ...object, properties, required: ['why'] })).to.deep.equal({
-      ...object,
-      properties: { who: { type: 'string', description: 'Mail address' }, why: {} },
-      required: ['why', 'who'],
-    });
+    const who = { type: 'string', description: 'Mail address' };
+    const properties = { who: { ...who, required: true }, why: { required: false } };
+    const schema = sanitizeInputSchema({ ...object, properties, required: ['why'] });
+    expect(schema).to.deep.equal({ ...object, properties: { who, why: {} }, required: ['why', 'who'] });
   });
 
   it('input schemas of MCP tools are bounded in size and depth', () => {
@@ -167,10 +141,7 @@ describe('input schemas of MCP tools', () => {
 
   it('input schemas of MCP tools have at most 4,000 values', () => {
     // The schema, its type, `enum` and what is in it.
-    const schema = (values: number): object => ({
-      type: 'object',
-      enum: Array.from({ length: values - 3 }, () => ({})),
-    });
+    const schema = (values: number): object => ({ ...object, enum: Array.from({ length: values - 3 }, () => ({})) });
     expect(sanitizeInputSchema(schema(4000)).enum).to.have.length(3997);
     expect(sanitizeInputSchema(schema(4001))).to.deep.equal({ type: 'object' });
   });
@@ -210,17 +181,8 @@ describe('input schemas of MCP tools', () => {
   it('input schemas of MCP tools are always valid, whatever a server sends', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     const any = fc.anything({ maxDepth: 3, withNullPrototype: false });
-    const schemas = fc.record(
-      {
-        type: any,
-        properties: fc.dictionary(fc.string(), any),
-        required: any,
-        anyOf: any,
-        allOf: any,
-        $ref: fc.string(),
-      },
-      { requiredKeys: [] },
-    );
+    const keywords = { type: any, required: any, anyOf: any, allOf: any, $ref: fc.string() };
+    const schemas = fc.record({ ...keywords, properties: fc.dictionary(fc.string(), any) }, { requiredKeys: [] });
     fc.assert(
       fc.property(schemas, (value) => {
         const json = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? null : item));

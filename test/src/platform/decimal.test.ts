@@ -26,15 +26,9 @@ describe('decimal numbers of money', () => {
   });
 
   it('decimal numbers of money make the cost of a call, each kind of token at its price', () => {
-    const price = priceOf({
-      price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 },
-    })!;
-    const usage = {
-      input_tokens: 1,
-      output_tokens: 10,
-      cache_read_input_tokens: 1000,
-      cache_creation_input_tokens: 100_000,
-    };
+    const price = priceOf({ price: { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 } })!;
+    const cached = { cache_read_input_tokens: 1000, cache_creation_input_tokens: 100_000 };
+    const usage = { input_tokens: 1, output_tokens: 10, ...cached };
     // 0.000003 + 0.00015 + 0.0003 + 0.375
     expect(toDecimal(costOf(price, usage))).to.equal('0.375453');
   });

@@ -23,25 +23,7 @@ describe('texts that differ in case alone', () => {
   }
 
   it('texts that differ in more than case stay different', () => {
-    const texts = [
-      'grobe',
-      'große',
-      'grosse',
-      'gröse',
-      'ολος',
-      'οδος',
-      'sehen',
-      'śehen',
-      'e',
-      'é',
-      'i',
-      'j',
-      'ï',
-      '1',
-      'か',
-      'が',
-      'カ',
-    ];
+    const texts = 'grobe große grosse gröse ολος οδος sehen śehen e é i j ï 1 か が カ'.split(' ');
     // ß is ss.
     expect(new Set(texts.map(foldCase))).to.have.length(texts.length - 1);
   });

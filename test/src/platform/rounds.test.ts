@@ -47,16 +47,9 @@ describe('rounds', () => {
   it('rounds that fail say their name, and are tried again; one that has more to do goes on at once', async () => {
     let fails = 0;
     let goes = 0;
-    const failing = {
-      name: 'fails',
-      everyMs: 1,
-      run: (): Promise<void> => Promise.reject(new Error(`failure ${(fails += 1)}`)),
-    };
-    const busy = {
-      name: 'busy',
-      everyMs: 300,
-      run: async (): Promise<number | null> => ((goes += 1) < 1000 ? 0 : null),
-    };
+    const fail = (): Promise<void> => Promise.reject(new Error(`failure ${(fails += 1)}`));
+    const failing = { name: 'fails', everyMs: 1, run: fail };
+    const busy = { name: 'busy', everyMs: 300, run: async () => ((goes += 1) < 1000 ? 0 : null) };
     stop = startRounds([failing, busy], { log }, leader());
     await eventually('both have run', () => fails > 1 && goes >= 1000);
     expect(lines[0]).to.include({ task: 'fails' });
