@@ -48,6 +48,13 @@ export async function requireSandbox(context: Context): Promise<void> {
   skip(context, reason);
 }
 
+/** Skips the suite where no sandbox can run: see `requireSandbox`. */
+export function needSandbox(): void {
+  before(async function () {
+    await requireSandbox(this);
+  });
+}
+
 export function newProvider(settings: Partial<ProviderSettings> = {}, test = openTestStorage(), mayUse?: Kept) {
   // The users of sandboxes must reach it.
   const sandboxDir = mkdtempSync(join(tmpdir(), 'sandbox-test-'));
@@ -135,9 +142,7 @@ interface Made {
 
 /** A provider of the suite's own; without a sandbox on this machine its tests are skipped. */
 export function useSandbox(make: NewProvider = (test) => newProvider({}, test)): TestSandbox {
-  before(async function () {
-    await requireSandbox(this);
-  });
+  needSandbox();
   let count = 0;
   return use(
     async () => {

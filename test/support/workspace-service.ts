@@ -1,4 +1,4 @@
-import { requireSandbox } from './sandbox.js';
+import { needSandbox } from './sandbox.js';
 import { toolUse, text, type Handler } from './scripted-model.js';
 import type { TurnService, TurnServiceOptions } from './turns.js';
 import { useTurnService } from './use.js';
@@ -26,9 +26,7 @@ let turns = 0;
 
 /** A service whose turns run commands; skipped where no sandbox can run. */
 export function useWorkspaceService({ turnTimeoutMs, ...options }: WorkspaceOptions = {}): WorkspaceService {
-  before(async function () {
-    await requireSandbox(this);
-  });
+  needSandbox();
   const service = useTurnService(() => ({
     own: 'its worker starts sandboxes',
     ...options,

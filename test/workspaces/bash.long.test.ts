@@ -9,8 +9,8 @@ import { eventually } from '../support/eventually.js';
 import { freePort } from '../../src/platform/free-port.js';
 import { budget, PRICE, tokens } from '../support/money.js';
 import { processesWith } from '../support/processes-with.js';
-import { failure, message, text, toolUse } from '../support/scripted-model.js';
-import { requiredActions } from '../support/waiting-turns.js';
+import { failure, message, steps, text, toolUse } from '../support/scripted-model.js';
+import { confirmation, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 import { useWorkspaceService } from '../support/workspace-service.js';
 
 const isRunning = (mark: string): boolean => processesWith(mark).length > 0;
@@ -21,6 +21,11 @@ describe('a session with a workspace', () => {
     // For commands of 32,000 characters.
     model: { max_output_tokens: 64_000, price: PRICE },
   });
+
+  const allow = async (id: string, waiting: { tool_use_id: string }[]): Promise<void> => {
+    const events = waiting.map(({ tool_use_id }) => confirmation(tool_use_id, 'allow'));
+    expect((await sendAnswers(service, id, events)).status).to.be.lessThan(300);
+  };
 
   it('a session with a workspace begins empty, and has a version for each call that changed its tree', async () => {
     const id = await session();
@@ -85,8 +90,9 @@ describe('a session with a workspace', () => {
     const commands = Array.from({ length: 5 }, (_, n) => ({
       command: `cat log 2>/dev/null | wc -l; echo ${n} >> log; sleep 0.1`,
     }));
-    service.model.on(/In one step/, ({ step }) =>
-      step === 0 ? [...commands.map((input) => toolUse('bash', input)), toolUse('list_files')] : text('ok'),
+    service.model.on(
+      /In one step/,
+      steps([...commands.map((input) => toolUse('bash', input)), toolUse('list_files')], 'ok'),
     );
     const events = await service.run(id, 'In one step');
     const results = events.filter(({ type, name }) => type === 'agent.tool_result' && name === 'bash');
@@ -115,20 +121,16 @@ describe('a session with a workspace', () => {
     const id = await session({
       tools: [{ type: 'workspace', configs: [{ name: 'bash', permission_policy: { type: 'always_ask' } }] }],
     });
-    service.model.on(/Ask me/, ({ step }) =>
-      step === 0
-        ? [toolUse('bash', { command: 'echo asked > a' }), toolUse('write', { file_path: 'b', content: 'free' })]
-        : text('ok'),
+    service.model.on(
+      /Ask me/,
+      steps(
+        [toolUse('bash', { command: 'echo asked > a' }), toolUse('write', { file_path: 'b', content: 'free' })],
+        'ok',
+      ),
     );
     await service.send(id, 'Ask me');
-    let waiting: { tool_use_id: string }[] = [];
-    await eventually('the call waits', async () => {
-      waiting = (await service.api('GET', `/v1/sessions/${id}`)).body.required_actions as typeof waiting;
-      return waiting.length > 0;
-    });
-    expect(waiting).to.have.length(1);
-    const events = [{ type: 'user.tool_confirmation', tool_use_id: waiting[0]!.tool_use_id, result: 'allow' }];
-    expect((await service.api('POST', `/v1/sessions/${id}/events`, { events })).status).to.be.lessThan(300);
+    const waiting = await requiredActions(service, id);
+    await allow(id, waiting);
     expect(await service.ended(id)).to.include({ type: 'turn.completed' });
     const { body } = await service.api('GET', `/v1/sessions/${id}`);
     expect(body.workspace).to.deep.include({ version: 2, file_count: 2 });
@@ -140,15 +142,10 @@ describe('a session with a workspace', () => {
     });
     const command = 'cat log 2>/dev/null | wc -l; echo line >> log; sleep 0.2';
     const all = [1, 2, 3].map(() => toolUse('bash', { command }));
-    service.model.on(/Ask for all/, ({ step }) => (step === 0 ? all : text('ok')));
+    service.model.on(/Ask for all/, steps(all, 'ok'));
     await service.send(id, 'Ask for all');
-    let waiting: { tool_use_id: string }[] = [];
-    await eventually('the calls wait', async () => {
-      waiting = (await service.api('GET', `/v1/sessions/${id}`)).body.required_actions as typeof waiting;
-      return waiting.length === 3;
-    });
-    const events = waiting.map(({ tool_use_id }) => ({ type: 'user.tool_confirmation', tool_use_id, result: 'allow' }));
-    expect((await service.api('POST', `/v1/sessions/${id}/events`, { events })).status).to.be.lessThan(300);
+    const waiting = await requiredActions(service, id, 3);
+    await allow(id, waiting);
     expect(await service.ended(id)).to.include({ type: 'turn.completed' });
     const results = (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
     expect(results.map(({ content }) => content as string)).to.deep.equal(['0\n', '1\n', '2\n']);
@@ -175,12 +172,8 @@ describe('a session with a workspace', () => {
 
   it('a session with a workspace begins in a turn that waited in the queue with what the turn before has left', async () => {
     const id = await session();
-    service.model.on(/^First/, ({ step }) =>
-      step === 0 ? toolUse('bash', { command: 'sleep 0.5; echo first > a; cd /tmp' }) : text('ok'),
-    );
-    service.model.on(/^Second/, ({ step }) =>
-      step === 0 ? toolUse('bash', { command: 'pwd; cat /workspace/a' }) : text('ok'),
-    );
+    service.model.on(/^First/, steps(toolUse('bash', { command: 'sleep 0.5; echo first > a; cd /tmp' }), 'ok'));
+    service.model.on(/^Second/, steps(toolUse('bash', { command: 'pwd; cat /workspace/a' }), 'ok'));
     await service.send(id, 'First');
     await service.send(id, 'Second', { when_running: 'queue' });
     const results = async () => (await service.history(id)).filter(({ type }) => type === 'agent.tool_result');
@@ -193,9 +186,7 @@ describe('a session with a workspace', () => {
     const id = await session();
     const folder = join(fileURLToPath(service.config.storageUrl), 'tmp');
     const mark = 'sleep\u00000.4321';
-    service.model.on(/Away/, ({ step }) =>
-      step === 0 ? toolUse('bash', { command: 'sleep 0.4321; echo once >> log' }) : text('ok'),
-    );
+    service.model.on(/Away/, steps(toolUse('bash', { command: 'sleep 0.4321; echo once >> log' }), 'ok'));
     rmSync(folder, { recursive: true, force: true });
     writeFileSync(folder, 'no folder');
     let turnId: string;
@@ -226,9 +217,7 @@ describe('a session with a workspace', () => {
     service.model.on(/Before the steering/, () =>
       toolUse('bash', { command: 'echo one > a; cd /tmp; sleep 600.11; echo two >> /workspace/a' }),
     );
-    service.model.on(/Also this/, ({ step }) =>
-      step === 0 ? toolUse('bash', { command: 'pwd; cat /workspace/a' }) : text('ok'),
-    );
+    service.model.on(/Also this/, steps(toolUse('bash', { command: 'pwd; cat /workspace/a' }), 'ok'));
     const turnId = await service.send(id, 'Before the steering');
     await eventually('the command runs', () => isRunning('sleep\x00600.11'));
     const steering = { content: 'Also this', when_running: 'steer' };

@@ -9,31 +9,28 @@ import { PackReader } from '../../../src/workspaces/packs.js';
 import { SandboxFailedError, type CommandIo, type Sandbox } from '../../../src/workspaces/sandbox.js';
 import { CLAIM_SETTINGS, newClusterProvider } from '../../support/agent-sandbox.js';
 import { eventually } from '../../support/eventually.js';
+import { failureOf } from '../../support/failure.js';
 import { testLogger } from '../../support/log.js';
 import { processesWith } from '../../support/processes-with.js';
-import { requireSandbox, SANDBOX_SETTINGS, TestWorkspace } from '../../support/sandbox.js';
+import { needSandbox, SANDBOX_SETTINGS, TestWorkspace } from '../../support/sandbox.js';
 import { use } from '../../support/use.js';
 import { describeProvider } from './provider-table.js';
 
 const { signal } = new AbortController();
 const IO: CommandIo = { cwd: '/workspace', stdin: null, timeoutMs: 30_000, onOutput: () => undefined, signal };
 const bash = (command: string): string[] => ['bash', '-c', command];
-const failureOf = (promise: Promise<unknown>): Promise<Error> =>
-  promise.then(
-    () => new Error('it did not fail'),
-    (error: unknown) => error as Error,
+function useCluster(settings: Parameters<typeof newClusterProvider>[0] = {}) {
+  needSandbox();
+  return use(
+    () => newClusterProvider(settings),
+    ({ remove }) => remove(),
   );
+}
 
 describeProvider('the provider of Kubernetes', (test) => newClusterProvider({}, test));
 
 describe('the provider of Kubernetes, with its cluster', () => {
-  before(async function () {
-    await requireSandbox(this);
-  });
-  const cluster = use(
-    () => newClusterProvider(),
-    ({ remove }) => remove(),
-  );
+  const cluster = useCluster();
   const open = (sessionId: string): Promise<Sandbox> =>
     cluster.provider.open({ sessionId, projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] }, signal);
 
@@ -160,13 +157,7 @@ describe('the provider of Kubernetes, with its cluster', () => {
 });
 
 describe('the provider of Kubernetes, without what it needs', () => {
-  before(async function () {
-    await requireSandbox(this);
-  });
-  const cluster = use(
-    () => newClusterProvider({ bindTimeoutMs: 300 }),
-    ({ remove }) => remove(),
-  );
+  const cluster = useCluster({ bindTimeoutMs: 300 });
   const open = (): Promise<Sandbox> =>
     cluster.provider.open({ sessionId: 'ses_a', projectId: 'prj_a', base: EMPTY_MANIFEST, mounts: [] }, signal);
 
@@ -212,13 +203,7 @@ describe('the provider of Kubernetes, without what it needs', () => {
 });
 
 describe('the provider of Kubernetes, with a quota that is used up', () => {
-  before(async function () {
-    await requireSandbox(this);
-  });
-  const cluster = use(
-    () => newClusterProvider(),
-    ({ remove }) => remove(),
-  );
+  const cluster = useCluster();
 
   it('the provider of Kubernetes, with a quota that is used up runs the command of another project in the room of an idle session, whose next command finds its files', async () => {
     cluster.api.state.quota = 4;
