@@ -4,7 +4,6 @@ import type { FaultSystem, Turn } from '../support/fault-system.js';
 import type { TestTool } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import type { SseFrame } from '../support/sse-reader.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
 import type { StoredEvent } from '../support/turn-checker.js';
 import { resetToStart } from '../support/workflow-history.js';
 import { useFaultSystem } from '../support/use.js';
@@ -15,8 +14,7 @@ describe('a process dies in the middle', () => {
   const system = useFaultSystem();
   before(async () => {
     system.mcp.options.tools = [{ name: 'buy' }, { name: 'reserve', annotations: { idempotentHint: true } }];
-    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'shop', url: system.mcp.url });
-    serverId = body.id as string;
+    serverId = await system.registerMcp('shop');
   });
   afterEach(() => system.model.reset());
 
@@ -44,14 +42,11 @@ describe('a process dies in the middle', () => {
       mcp.options.tools = mcp.options.tools!.map(neverBack);
       for (const name of ['buy', 'reserve']) {
         model.on(new RegExp(name), steps(toolUse(`mcp__shop__${name}`), 'Looked after.'));
-        const turn = await system.send(await system.session({ mcp_servers: [serverId] }), name);
-        void system.watch(turn);
-        buying.set(name, turn);
+        buying.set(name, await system.begin(name, { mcp_servers: [serverId] }));
       }
       const cut = text('one two three', { every: 0, before: { 2: wait(model.gate()) } });
       model.on(/stream/, cut, text('one two three four'));
-      streaming = await system.send(await system.session(), 'stream');
-      void system.watch(streaming);
+      streaming = await system.begin('stream');
       const stream = await system.stream(streaming);
       await Promise.all([stream.until(({ event }) => event === 'agent.message.delta'), ...under]);
       await system.workers[0]!.kill();
@@ -96,16 +91,12 @@ describe('a process dies in the middle', () => {
 
   it('the worker, between the commit of the claim and its record', async () => {
     // What this worker reports to Temporal can be held back, so that the claim is committed and not recorded.
-    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
-    const proxy = await startTcpProxy({ host, port: Number(port) });
-    const first = system.workers.pop()!;
-    await first.kill();
-    const held = await system.addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
+    await system.workers.pop()!.kill();
+    const { worker: held, proxy } = await system.addProxiedWorker();
     await untilPolled(system);
     const gate = system.model.gate();
     system.model.on(/claimed/, text('never told', { before: { 0: wait(gate) } }), 'Told once.');
-    const turn = await system.send(await system.session(), 'claimed');
-    void system.watch(turn);
+    const turn = await system.begin('claimed');
     await stateBecomes(system, turn.turnId, 'running');
     proxy.hold();
     await gate.reached;
@@ -125,8 +116,7 @@ describe('a process dies in the middle', () => {
       if (step === 0) return toolUse('mcp__shop__buy');
       return index === 1 ? text('never told', { before: { 0: wait(gate) } }) : 'Told once.';
     });
-    const turn = await system.send(await system.session({ mcp_servers: [serverId] }), 'reset');
-    void system.watch(turn);
+    const turn = await system.begin('reset', { mcp_servers: [serverId] });
     await gate.reached;
     await resetToStart(client, turn.turnId);
     await system.verify();

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.js';
 import type { Turn } from '../support/fault-system.js';
 import { budget, cost, PRICE, tokens } from '../support/money.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
 import { useFaultSystem } from '../support/use.js';
+import { requiredActions } from '../support/waiting-turns.js';
 
 /** Everything dies while a turn waits for money (decisions.md "Money and models": a PATCH that was accepted is never lost). */
 describe('a turn that waits for a larger budget', function () {
@@ -16,12 +16,8 @@ describe('a turn that waits for a larger budget', function () {
   /** Its first call costs 0.3, the second one does not fit. */
   const waitingTurn = async (): Promise<Turn> => {
     system.model.on(/Spend/, steps(message([toolUse('list_files')], tokens(300)), message([text('done')], tokens(2))));
-    const turn = await system.send(
-      await system.session({ budget: budget('0.5', 'pause'), thinking_enabled: false }),
-      'Spend',
-    );
-    void system.watch(turn);
-    await eventually('the turn waits', async () => (await required(turn)).length === 1);
+    const turn = await system.begin('Spend', { budget: budget('0.5', 'pause') });
+    await requiredActions({ api: system.insist }, turn.sessionId);
     return turn;
   };
   const raise = async ({ sessionId }: Turn): Promise<void> => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { ALL_KILLABLE } from '../support/fault-system.js';
 import { tokenGateway } from '../support/mcp-server.js';
-import { startOauthPair, type OauthPair } from '../support/oauth-server.js';
 import { RandomKiller } from '../support/random-killer.js';
 import { steps, toolUse } from '../support/scripted-model.js';
+import { useFaultSystem, useOauthPair } from '../support/use.js';
 
 const KILLS = Number(process.env.CREDENTIAL_KILLS ?? 10);
 /** The limit of a busy machine. */
@@ -22,39 +22,28 @@ type User = (typeof USERS)[number];
  * the servers saw decides.
  */
 describe('credentials of users while everything is killed', () => {
-  let system: FaultSystem;
-  let pair: OauthPair;
+  const pair = useOauthPair([{ name: 'echo' }]);
+  const system = useFaultSystem(() => ({
+    ...ALL_KILLABLE,
+    allowedHosts: pair.hosts,
+    // The address of the callback is the same for each API.
+    env: { PUBLIC_URL: 'http://127.0.0.1:9' },
+  }));
   /** The tokens of the server that knows its users by tokens, each with its user. */
   const owners = new Map<string, User>();
   const refused = new Set<string>();
   const tokenCalls: { login: User; arguments: { n: number } }[] = [];
   const ids = { notes: '', guarded: '' };
   before(async () => {
-    pair = await startOauthPair([{ name: 'echo' }]);
-    system = await startFaultSystem({
-      apis: 2,
-      workers: 2,
-      ownPostgres: true,
-      ownTemporal: { persistent: true },
-      allowedHosts: pair.hosts,
-      // The address of the callback is the same for each API.
-      env: { PUBLIC_URL: 'http://127.0.0.1:9' },
-    });
     system.mcp.options.tools = [{ name: 'read' }];
     system.mcp.options.gateway = tokenGateway(
       (token) => token === 'own' || (owners.has(token) && !refused.has(token)),
       (token, { n }) => tokenCalls.push({ login: owners.get(token)!, arguments: { n: n as number } }),
     );
-    const register = async (name: string, url: string, auth: object): Promise<string> => {
-      const { body } = await system.insist('POST', '/v1/mcp-servers', { name, url, auth, credentials: 'user' });
-      return body.id as string;
-    };
-    ids.notes = await register('notes', system.mcp.url, { type: 'BEARER', token: 'own' });
-    ids.guarded = await register('guarded', pair.mcp.url, { type: 'OAUTH' });
-  });
-  after(async () => {
-    await system.close();
-    await pair.close();
+    const own = { auth: { type: 'BEARER', token: 'own' }, credentials: 'user' };
+    ids.notes = await system.registerMcp('notes', own);
+    const guarded = { url: pair.mcp.url, auth: { type: 'OAUTH' }, credentials: 'user' };
+    ids.guarded = await system.registerMcp('guarded', guarded);
   });
 
   let made = 0;
@@ -104,22 +93,19 @@ describe('credentials of users while everything is killed', () => {
       return steps([uses[0]!, uses[1]!], 'Done.')(request, index);
     });
     const killer = RandomKiller.of(system, SERVER_WEIGHT);
-    let killing = true;
     const callers: User[] = [];
-    const talking = USERS.flatMap((user) =>
-      Array.from({ length: SESSIONS_OF_A_USER }, async () => {
-        const session = await system.session({ user, mcp_servers: [ids.notes, ids.guarded] });
-        while (killing) {
-          const n = callers.push(user) - 1;
-          const turn = await system.send(session, `call ${n}`);
-          // A stream that is opened after the turn's end would show the next turn.
-          await system.watch(turn);
-        }
-      }),
-    );
+    const talk = async (user: User, goesOn: () => boolean): Promise<void> => {
+      const session = await system.session({ user, mcp_servers: [ids.notes, ids.guarded] });
+      while (goesOn()) {
+        const n = callers.push(user) - 1;
+        const turn = await system.send(session, `call ${n}`);
+        // A stream that is opened after the turn's end would show the next turn.
+        await system.watch(turn);
+      }
+    };
     const done: string[] = [];
-    const changing = USERS.map(async (user) => {
-      while (killing) {
+    const change = async (user: User, goesOn: () => boolean): Promise<void> => {
+      while (goesOn()) {
         const names = Object.keys(changes);
         const name = names[Math.floor(Math.random() * names.length)]!;
         await changes[name]!(user);
@@ -129,21 +115,14 @@ describe('credentials of users while everything is killed', () => {
         if (Math.random() < 0.5) await Promise.all([connect(user), authorize(user)]);
       }
       await Promise.all([connect(user), authorize(user)]);
-    });
-    try {
-      while (killer.kills < KILLS) {
-        const before = callers.length;
-        await killer.kill();
-        const until = performance.now() + KILL_MS / 2;
-        while (callers.length === before && performance.now() < until) await sleep(100);
-        await sleep(Math.random() * MAX_PAUSE_MS);
-      }
-      await killer.allStarted();
-    } finally {
-      killing = false;
-    }
-    await Promise.all(changing);
-    await Promise.all(talking);
+    };
+    const work = (goesOn: () => boolean) =>
+      USERS.flatMap((user) => [
+        change(user, goesOn),
+        ...Array.from({ length: SESSIONS_OF_A_USER }, () => talk(user, goesOn)),
+      ]);
+    const pace = { progress: () => callers.length, maxSilenceMs: KILL_MS / 2, maxPauseMs: MAX_PAUSE_MS };
+    await killer.killDuring(KILLS, work, pace);
     const ends = await system.verify();
     expect(new Set(ends.map(({ type }) => type))).to.deep.equal(new Set(['turn.completed']));
     for (const calls of [tokenCalls, pair.calls]) {

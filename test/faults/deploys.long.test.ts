@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { prepareLoad } from '../support/fault-load.js';
-import { eventually } from '../support/eventually.js';
+import { startCurrentBuild } from '../support/build-version.js';
 import { describeTurn, pendingActivities } from '../support/turn-workflow.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { text, wait } from '../support/scripted-model.js';
@@ -25,8 +25,7 @@ describe('a deploy', () => {
     const { model, client } = system;
     const gate = model.gate();
     model.on(/hand over/, text('never told', { before: { 0: wait(gate) } }), 'Told by another.');
-    const turn = await system.send(await system.session(), 'hand over');
-    void system.watch(turn);
+    const turn = await system.begin('hand over');
     await gate.reached;
     const [modelCall] = await pendingActivities(client, turn.turnId);
     const identity = modelCall!.lastWorkerIdentity!;
@@ -63,24 +62,8 @@ describe('a deploy', () => {
   it('a deploy runs turns on the build that is current, where versioning is on', async () => {
     const { client } = system;
     await Promise.all(system.workers.map((worker) => worker.stop()));
-    const deployment = `deployment-${system.apis[0]!.env.TASK_QUEUE}`;
-    const worker = await system.addRole('worker', { WORKER_DEPLOYMENT_NAME: deployment, WORKER_BUILD_ID: 'build-1' });
-    await eventually('the build is current', () =>
-      client.workflowService
-        .setWorkerDeploymentCurrentVersion({
-          namespace: 'default',
-          deploymentName: deployment,
-          buildId: 'build-1',
-          version: `${deployment}.build-1`,
-          ignoreMissingTaskQueues: true,
-        })
-        .then(
-          () => true,
-          () => false,
-        ),
-    );
-    const turn = await system.send(await system.session(), 'versioned');
-    void system.watch(turn);
+    const worker = await startCurrentBuild(system, 'build-1');
+    const turn = await system.begin('versioned');
     await system.verify();
     const { raw } = await describeTurn(client, turn.turnId);
     expect(raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId).to.equal('build-1');

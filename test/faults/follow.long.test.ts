@@ -69,25 +69,16 @@ describe('streams of sessions while API processes and workers are killed', () =>
     const killer = new RandomKiller(
       new Map<Victim, number>([...system.apis, ...system.workers].map((each) => [each, 1])),
     );
-    let killing = true;
-    const talking = talkers.map(async (talker) => {
-      for (let n = 0; killing; n += 1) {
-        const look = Math.random() < 0.5 ? ', look' : '';
-        await talker.say(`Message ${n}${look}`, Math.random() < 0.7 ? 'queue' : 'steer');
-        // Sometimes the session is idle for a while, so that the stream waits for a turn.
-        await sleep(Math.random() < 0.2 ? 3 * MAX_PAUSE_MS : Math.random() * MAX_PAUSE_MS);
-      }
-    });
-    try {
-      while (killer.kills < KILLS) {
-        await killer.kill();
-        await sleep(Math.random() * MAX_PAUSE_MS);
-      }
-      await killer.allStarted();
-    } finally {
-      killing = false;
-    }
-    await Promise.all(talking);
+    const talking = (goesOn: () => boolean) =>
+      talkers.map(async (talker) => {
+        for (let n = 0; goesOn(); n += 1) {
+          const look = Math.random() < 0.5 ? ', look' : '';
+          await talker.say(`Message ${n}${look}`, Math.random() < 0.7 ? 'queue' : 'steer');
+          // Sometimes the session is idle for a while, so that the stream waits for a turn.
+          await sleep(Math.random() < 0.2 ? 3 * MAX_PAUSE_MS : Math.random() * MAX_PAUSE_MS);
+        }
+      });
+    await killer.killDuring(KILLS, talking, { maxPauseMs: MAX_PAUSE_MS });
     await Promise.all(talkers.map((talker) => talker.settled(SETTLE_MS)));
     let events = 0;
     for (const [index, talker] of talkers.entries()) {

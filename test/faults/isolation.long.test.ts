@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 import { TURN_WORKFLOW } from '../../workflows/contract.js';
-import { startMcpServer, type TestMcpServer } from '../support/mcp-server.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
 import { eventually } from '../support/eventually.js';
 import { pendingActivities } from '../support/turn-workflow.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { useTemporalClient } from '../support/use.js';
+import { useMcpServer, useTemporalClient, useTurnService } from '../support/use.js';
 
 const SLOTS = 4;
 const TOOLS = 6;
@@ -15,22 +13,14 @@ const STARTED: number = 2;
 
 /** One project's flood, and one bad turn, leave the others alone. Each test ends the turns that it starts, and so leaves all slots free. */
 describe('isolation', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
   const temporal = useTemporalClient();
-  before(async () => {
-    mcp = await startMcpServer();
-    service = await startTurnService({
-      config: { workerMaxActivities: SLOTS, mcpAllowedHosts: [mcp.host], maxSteps: 5 },
-    });
-  });
+  const mcp = useMcpServer();
+  const service = useTurnService(() => ({
+    config: { workerMaxActivities: SLOTS, mcpAllowedHosts: [mcp.host], maxSteps: 5 },
+  }));
   afterEach(() => {
     service.model.reset();
     mcp.calls.length = 0;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
   });
 
   /** Has another project send a message; returns its turn and a promise for the turn's end. */

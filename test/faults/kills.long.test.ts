@@ -1,4 +1,5 @@
 import { prepareLoad } from '../support/fault-load.js';
+import { asVictim, killAndStart } from '../support/random-killer.js';
 import { useFaultSystem } from '../support/use.js';
 
 const TURNS = 6;
@@ -11,14 +12,8 @@ describe('every part is killed once under load', () => {
   it('no turn is lost, and no tool is called twice', async () => {
     const load = await (await prepareLoad(system))(TURNS, PACE);
     await load.underWay(TURNS);
-    for (const role of [...system.workers, ...system.apis]) {
-      await role.kill();
-      await role.start();
-    }
-    for (const server of [system.temporal!, system.postgres!]) {
-      await server.kill();
-      await server.restart();
-    }
+    const servers = [asVictim(() => system.temporal!), asVictim(() => system.postgres!)];
+    for (const each of [...system.workers, ...system.apis, ...servers]) await killAndStart(each);
     await load.verify();
   });
 });

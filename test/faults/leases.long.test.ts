@@ -28,8 +28,7 @@ describe('the lease of a worker', function () {
     const { mcp } = system;
     // Each call waits until the test opens it.
     mcp.options.tools = [{ name: 'hold', run: () => new Promise((resolve) => held.push(() => resolve('held'))) }];
-    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'tools', url: mcp.url });
-    serverId = body.id as string;
+    serverId = await system.registerMcp('tools');
   });
   afterEach(async () => {
     await Promise.all(system.workers.splice(0).map((worker) => worker.kill()));
@@ -52,8 +51,7 @@ describe('the lease of a worker', function () {
   const streaming = async (content: string): Promise<{ turn: Turn; open: () => void }> => {
     const gate = system.model.gate();
     system.model.on(new RegExp(content), text('cut off', { before: { 0: wait(gate) } }), text('taken over'));
-    const turn = await system.send(await system.session(), content);
-    void system.watch(turn);
+    const turn = await system.begin(content);
     await gate.reached;
     return { turn, open: () => gate.open() };
   };

@@ -14,9 +14,8 @@ describe('a model that is away for 60 s, and for 200 s', function () {
       performance.now() - begun < seconds * 1000 ? failure('overloaded_error') : 'Here I am.';
     system.model.on(/A minute/, away(60));
     system.model.on(/Longer/, away(200));
-    const minute = await system.send(await system.session({ thinking_enabled: false }), 'A minute');
-    const longer = await system.send(await system.session({ thinking_enabled: false }), 'Longer');
-    void system.watch(minute);
+    const minute = await system.begin('A minute');
+    const longer = await system.send(await system.session(), 'Longer');
     const watched = system.watch(longer);
     const stream = await system.stream(longer);
     await stream.until(({ event, data }) => event === 'agent.retry.delta' && data.attempt === 4);

@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
 import { prepareLoad, type Load, type Pace } from '../support/fault-load.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { ALL_KILLABLE } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
-import { startStandby, type Standby } from '../support/standby.js';
+import { startStandby } from '../support/standby.js';
+import { use, useFaultSystem } from '../support/use.js';
 
 const TURNS = 40;
 const PACE: Pace = { words: 60, everyMs: 100 };
@@ -22,20 +23,10 @@ const READ_ONLY_MS = 2_000;
 /** One running system, whose parts are killed, cut off and replaced, one after the other. */
 describe('outages', function () {
   this.timeout(600_000);
-  let system: FaultSystem;
+  const servers = { ownTemporal: true, proxies: true, queriesThroughProxy: true };
+  const system = useFaultSystem({ ...ALL_KILLABLE, ...servers });
   let startLoad: (turns: number, pace: Pace) => Promise<Load>;
-  before(async () => {
-    system = await startFaultSystem({
-      apis: 2,
-      workers: 2,
-      ownPostgres: true,
-      ownTemporal: true,
-      proxies: true,
-      queriesThroughProxy: true,
-    });
-    startLoad = await prepareLoad(system);
-  });
-  after(() => system.close());
+  before(async () => (startLoad = await prepareLoad(system)));
 
   const ready = async ({ url }: RoleProcess): Promise<number> => (await fetch(`${url}/readyz`)).status;
   const allReady = (): Promise<void> =>
@@ -59,15 +50,14 @@ describe('outages', function () {
       console.log(`      all turns ended ${((performance.now() - back) / 1000).toFixed(1)} s after it was back`);
     };
 
-    it('every worker is killed under load, and no turn is lost', async () => {
-      await Promise.all(system.workers.map((worker) => worker.kill()));
-      await awayAndBack(() => Promise.all(system.workers.map((worker) => worker.start())));
-    });
-
-    it('every API process is killed under load, and no turn is lost', async () => {
-      await Promise.all(system.apis.map((api) => api.kill()));
-      await awayAndBack(() => Promise.all(system.apis.map((api) => api.start())));
-    });
+    for (const [what, role] of [
+      ['worker', 'workers'],
+      ['API process', 'apis'],
+    ] as const)
+      it(`every ${what} is killed under load, and no turn is lost`, async () => {
+        await Promise.all(system[role].map((each) => each.kill()));
+        await awayAndBack(() => Promise.all(system[role].map((each) => each.start())));
+      });
 
     it('Postgres is killed under load: messages are refused for now', async () => {
       const sessionId = await system.session();
@@ -88,10 +78,7 @@ describe('outages', function () {
       await system.temporal!.kill();
       await awayAndBack(
         () => system.temporal!.restart(),
-        async () => {
-          const turn = await system.send(sessionId, 'Hello');
-          void system.watch(turn);
-        },
+        async () => void system.watch(await system.send(sessionId, 'Hello')),
       );
       expect((await system.history(sessionId)).at(-1)).to.include({ type: 'turn.completed' });
     });
@@ -121,8 +108,7 @@ describe('outages', function () {
     const { model } = system;
     const gate = model.gate();
     model.on(/^taken over/, text('lost', { before: { 0: wait(gate) } }), text('Taken over.'));
-    const turn = await system.send(await system.session(), 'taken over');
-    void system.watch(turn);
+    const turn = await system.begin('taken over');
     await gate.reached;
     const [call] = await system.db.query<[{ worker_id: string }]>(
       'SELECT worker_id FROM model_calls WHERE turn_id = $1',
@@ -147,12 +133,12 @@ describe('outages', function () {
     let back = (): void => undefined;
     const isBack = new Promise<void>((resolve) => (back = resolve));
     mcp.options.tools!.push({ name: 'slow', run: () => isBack.then(() => 'done') });
-    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'tools', url: `${mcp.url}?slow` });
+    const serverId = await system.registerMcp('tools', { url: `${mcp.url}?slow` });
     model.on(/^patient/, text('once', { before: { 0: wait(gate) } }));
     model.on(/^busy/, steps(toolUse('mcp__tools__slow'), 'Done.'));
     const called = mcp.calls.length;
     const patient = await system.send(await system.session(), 'patient');
-    const busy = await system.send(await system.session({ mcp_servers: [body.id] }), 'busy');
+    const busy = await system.send(await system.session({ mcp_servers: [serverId] }), 'busy');
     await Promise.all([gate.reached, eventually('the call', () => mcp.calls.length === called + 1)]);
     const requests = model.requests.length;
     await system.temporal!.kill();
@@ -185,9 +171,10 @@ describe('outages', function () {
 
   /** Last, because the address of the database leads to the standby afterwards. */
   describe('the primary Postgres', () => {
-    let standby: Standby;
-    before(async () => (standby = await startStandby(system.postgres!)));
-    after(() => standby.stop());
+    const standby = use(
+      () => startStandby(system.postgres!),
+      (started) => started.stop(),
+    );
 
     it('an outage of the primary Postgres delays turns until the standby takes writes, ends none of them, and repeats no tool call', async () => {
       await allReady();

@@ -3,7 +3,6 @@ import { storedDeltas } from '../support/deltas.js';
 import { eventually } from '../support/eventually.js';
 import type { Turn } from '../support/fault-system.js';
 import { steps, text, toolUse, wait } from '../support/scripted-model.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
 import type { StoredEvent } from '../support/turn-checker.js';
 import { useFaultSystem } from '../support/use.js';
 
@@ -17,28 +16,19 @@ describe('a worker that comes back after it was overtaken', () => {
   let buying: Turn;
   const system = useFaultSystem({ workers: 0 });
   before(async () => {
-    // Frozen with its connections alive, it would still be given tasks, for as long as its polls last (a minute).
-    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
-    const proxy = await startTcpProxy({ host, port: Number(port) });
-    const frozen = await system.addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
+    const { worker: frozen, proxy } = await system.addProxiedWorker();
     const { mcp, model } = system;
     const [late, other] = [model.gate(), model.gate()];
     let boughtOnce!: () => void;
     const called = new Promise<void>((resolve) => (boughtOnce = resolve));
     mcp.options.tools = [{ name: 'buy', run: () => (boughtOnce(), late.opened.then(() => 'bought')) }];
-    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
     const cut = () => text('one two late', { every: 0, before: { 2: wait(late) } });
     model.on(/^ended/, cut(), text('one two three'));
     model.on(/^going on/, cut(), text('one two three', { every: 0, before: { 1: wait(other) } }));
     model.on(/^buying/, steps(toolUse('mcp__shop__buy'), 'Looked after.'));
-    const begin = async (content: string, session = {}): Promise<Turn> => {
-      const turn = await system.send(await system.session(session), content);
-      void system.watch(turn);
-      return turn;
-    };
-    ended = await begin('ended');
-    goingOn = await begin('going on');
-    buying = await begin('buying', { mcp_servers: [body.id] });
+    ended = await system.begin('ended');
+    goingOn = await system.begin('going on');
+    buying = await system.begin('buying', { mcp_servers: [await system.registerMcp('shop')] });
     await Promise.all([ended, goingOn].map(streamsTwo));
     await called;
 
@@ -63,19 +53,18 @@ describe('a worker that comes back after it was overtaken', () => {
   const messagesOf = async ({ sessionId }: Turn): Promise<StoredEvent[]> =>
     (await system.history(sessionId)).filter((event) => event.type !== 'user.message');
 
-  it('a worker that comes back after it was overtaken adds nothing to a turn that has ended', async () => {
-    const [stored, ...rest] = await messagesOf(ended);
-    expect(stored).to.include({ type: 'agent.message', content: 'one two three' });
-    expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
-  });
-
-  it('a worker that comes back after it was overtaken adds nothing to a turn that continues on another worker', async () => {
-    const [stored, ...rest] = await messagesOf(goingOn);
-    expect(stored).to.include({ type: 'agent.message', content: 'one two three' });
-    expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
-    const deltas = await storedDeltas(system.db, goingOn.turnId);
-    expect(deltas.map(({ content }) => content).join('')).not.to.include('late');
-  });
+  for (const [what, turn] of [
+    ['has ended', () => ended],
+    ['continues on another worker', () => goingOn],
+  ] as const) {
+    it(`a worker that comes back after it was overtaken adds nothing to a turn that ${what}`, async () => {
+      const [stored, ...rest] = await messagesOf(turn());
+      expect(stored).to.include({ type: 'agent.message', content: 'one two three' });
+      expect(rest.map((event) => event.type as string)).to.deep.equal(['turn.completed']);
+      const deltas = await storedDeltas(system.db, turn().turnId);
+      expect(deltas.map(({ content }) => content).join('')).not.to.include('late');
+    });
+  }
 
   it('a worker that comes back after it was overtaken has called its tool once, and its late result is rejected', async () => {
     expect(system.mcp.calls.length).to.equal(1);

@@ -64,11 +64,8 @@ describe('the reconciler', () => {
   it('the reconciler starts or ends each open turn within 10 s, once', async () => {
     const { client } = system;
     const [terminated, cancelled] = [await running(), await running()];
-    const failed = await accept();
-    const completed = await accept();
-    const ended = await accept();
-    const timedOut = await accept();
-    const neverStarted = await accept();
+    const accepted = [await accept(), await accept(), await accept(), await accept(), await accept()] as const;
+    const [failed, completed, ended, timedOut, neverStarted] = accepted;
     const before = await reconciled(system);
     const log = createLogger('silent', 'test');
     const deps = { db: system.db, notifier: new Notifier(system.db, log), log };
@@ -105,8 +102,7 @@ describe('the reconciler', () => {
       calls += 1;
       return (calls <= 2 ? before : after)(request, index);
     });
-    const turn = await system.send(await system.session(), 'forgotten');
-    void system.watch(turn);
+    const turn = await system.begin('forgotten');
     await gate.reached;
     await system.temporal!.kill();
     await system.temporal!.restart();

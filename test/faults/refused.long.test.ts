@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { sampleOf } from '../support/metrics.js';
-import { startTemporalServer, type TestTemporal } from '../support/temporal.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { startTemporalServer } from '../support/temporal.js';
+import { use, useTurnService } from '../support/use.js';
 
 const ALERTS = new URL('../../deploy/prometheus/alerts.yml', import.meta.url);
 const REFUSED = 'workflow_calls_total{outcome="RESOURCE_EXHAUSTED"}';
@@ -11,19 +11,15 @@ const AT_ONCE = 20;
 
 /** A namespace over its limit of requests, as Temporal Cloud has one. */
 describe('Temporal refuses requests', () => {
-  let temporal: TestTemporal;
-  let service: TurnService;
-  before(async () => {
-    temporal = await startTemporalServer({
-      persistent: false,
-      dynamicConfig: { 'frontend.namespaceRPS': 10, 'frontend.namespaceBurstRatio': 1 },
-    });
-    service = await startTurnService({ temporalAddress: temporal.address, config: { rateLimitPerMinute: 0 } });
-  });
-  after(async () => {
-    await service.close();
-    await temporal.stop();
-  });
+  const dynamicConfig = { 'frontend.namespaceRPS': 10, 'frontend.namespaceBurstRatio': 1 };
+  const temporal = use(
+    () => startTemporalServer({ persistent: false, dynamicConfig }),
+    (server) => server.stop(),
+  );
+  const service = useTurnService(() => ({
+    temporalAddress: temporal.address,
+    config: { rateLimitPerMinute: 0 },
+  }));
 
   const refused = async (): Promise<number> => (await sampleOf(service, REFUSED)) || 0;
 

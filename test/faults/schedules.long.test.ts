@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
+import { asVictim, killAndStart, type Victim } from '../support/random-killer.js';
 import { createSchedule, newSchedule, type Shown } from '../support/schedules.js';
 import { useFaultSystem } from '../support/use.js';
 
@@ -31,23 +32,15 @@ interface Taken {
 describe(`kills around ${KILLS * PER_KILL} times of schedules`, () => {
   const system = useFaultSystem({ apis: 2, workers: 2, ownPostgres: true, ownTemporal: true });
 
-  type Part = { kill(): Promise<void>; start(): Promise<void> };
-  const again = async (each: Part): Promise<void> => {
-    await each.kill();
-    await each.start();
-  };
-  const all = (parts: Part[]): Promise<unknown> => Promise.all(parts.map(again));
-  const server = (each: { kill(): Promise<void>; restart(): Promise<void> }): Part => ({
-    kill: () => each.kill(),
-    start: () => each.restart(),
-  });
+  const all = (parts: Victim[]): Promise<unknown> => Promise.all(parts.map(killAndStart));
+  const [temporal, postgres] = [asVictim(() => system.temporal!), asVictim(() => system.postgres!)];
   const killers: Record<string, () => Promise<unknown>> = {
     'every worker': () => all(system.workers),
-    Temporal: () => again(server(system.temporal!)),
-    'one worker': () => again(system.workers[0]!),
-    Postgres: () => again(server(system.postgres!)),
+    Temporal: () => all([temporal]),
+    'one worker': () => all(system.workers.slice(0, 1)),
+    Postgres: () => all([postgres]),
     'every API': () => all(system.apis),
-    'every process and Temporal': () => all([...system.workers, ...system.apis, server(system.temporal!)]),
+    'every process and Temporal': () => all([...system.workers, ...system.apis, temporal]),
   };
 
   const createOne = (key: string, fields: object): Promise<Shown> =>

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
-import { RandomKiller } from '../support/random-killer.js';
+import { ALL_KILLABLE } from '../support/fault-system.js';
+import { asVictim, killAndStart, RandomKiller } from '../support/random-killer.js';
 import { answerSlowly, Talker } from '../support/talker.js';
+import { expectAcceptedRequests, useFaultSystem } from '../support/use.js';
 
 const KILLS = Number(process.env.TALKING_KILLS ?? 20);
 /** A kill follows the one before without waiting for the process to be back; the limit is that of a busy machine. */
@@ -23,30 +24,14 @@ function acceptedBy(talkers: Talker[]): number {
 
 /** decisions.md "Messages while a turn runs": what is accepted is never lost and never delivered twice, whatever dies. */
 describe('messages that wait while everything is killed', () => {
-  let system: FaultSystem;
-  before(async () => {
-    system = await startFaultSystem({
-      apis: 2,
-      workers: 2,
-      ownPostgres: true,
-      ownTemporal: { persistent: true },
-    });
-  });
-  after(() => system.close());
-  afterEach(() => {
-    expect(system.model.refused.map(({ refused }) => refused)).to.deep.equal([]);
-    system.model.reset();
-  });
+  const system = useFaultSystem(ALL_KILLABLE);
+  expectAcceptedRequests(system);
 
-  const again = async (each: { kill(): Promise<void>; start(): Promise<void> }): Promise<void> => {
-    await each.kill();
-    await each.start();
-  };
   const killers: Record<string, () => Promise<unknown>> = {
-    'every API': () => Promise.all(system.apis.map(again)),
-    'every worker': () => Promise.all(system.workers.map(again)),
-    Temporal: () => system.temporal!.kill().then(() => system.temporal!.restart()),
-    Postgres: () => system.postgres!.kill().then(() => system.postgres!.restart()),
+    'every API': () => Promise.all(system.apis.map(killAndStart)),
+    'every worker': () => Promise.all(system.workers.map(killAndStart)),
+    Temporal: () => killAndStart(asVictim(() => system.temporal!)),
+    Postgres: () => killAndStart(asVictim(() => system.postgres!)),
   };
   /** What the tables show of a session at each moment. */
   const moments: Record<string, string> = {
@@ -62,26 +47,14 @@ describe('messages that wait while everything is killed', () => {
       it(`${victim}, at ${moment}: each message once, in order`, async () => {
         answerSlowly(system, 60);
         const talker = await Talker.begin(system);
-        await talker.say('First, look', 'queue');
-        await talker.say('Steer', 'steer');
-        await talker.say('Second', 'queue');
-        await talker.say('Third', 'queue');
-        await eventually(moment, async () => {
-          const rows: unknown[] = await system.db.query(
-            statement,
-            statement.includes('$1') ? [talker.sessionId] : undefined,
-          );
-          return rows.length > 0;
-        });
+        const said = ['First, look', 'Steer', 'Second', 'Third'];
+        for (const content of said) await talker.say(content, content === 'Steer' ? 'steer' : 'queue');
+        const parameters = statement.includes('$1') ? [talker.sessionId] : undefined;
+        await eventually(moment, async () => (await system.db.query<unknown[]>(statement, parameters)).length > 0);
         await kill();
         await talker.settled(SETTLE_MS);
         const messages = await talker.check();
-        expect(messages.map(({ content }) => content as string)).to.deep.equal([
-          'First, look',
-          'Steer',
-          'Second',
-          'Third',
-        ]);
+        expect(messages.map(({ content }) => content as string)).to.deep.equal(said);
       });
     }
   }
@@ -91,27 +64,16 @@ describe('messages that wait while everything is killed', () => {
     answerSlowly(system, 30);
     const talkers = await Promise.all(Array.from({ length: TALKERS }, () => Talker.begin(system)));
     const killer = RandomKiller.of(system, SERVER_WEIGHT);
-    let killing = true;
-    const talking = talkers.map(async (talker) => {
-      for (let n = 0; killing; n += 1) {
-        const look = Math.random() < 0.5 ? ', look' : '';
-        await talker.say(`Message ${n}${look}`, Math.random() < 0.5 ? 'queue' : 'steer');
-        await sleep(Math.random() * MAX_PAUSE_MS);
-      }
-    });
-    try {
-      while (killer.kills < KILLS) {
-        const accepted = acceptedBy(talkers);
-        await killer.kill();
-        const until = performance.now() + MAX_SILENCE_MS;
-        while (acceptedBy(talkers) === accepted && performance.now() < until) await sleep(100);
-        await sleep(Math.random() * MAX_PAUSE_MS);
-      }
-      await killer.allStarted();
-    } finally {
-      killing = false;
-    }
-    await Promise.all(talking);
+    const talking = (goesOn: () => boolean) =>
+      talkers.map(async (talker) => {
+        for (let n = 0; goesOn(); n += 1) {
+          const look = Math.random() < 0.5 ? ', look' : '';
+          await talker.say(`Message ${n}${look}`, Math.random() < 0.5 ? 'queue' : 'steer');
+          await sleep(Math.random() * MAX_PAUSE_MS);
+        }
+      });
+    const pace = { progress: () => acceptedBy(talkers), maxSilenceMs: MAX_SILENCE_MS, maxPauseMs: MAX_PAUSE_MS };
+    await killer.killDuring(KILLS, talking, pace);
     await Promise.all(talkers.map((talker) => talker.settled(2 * SETTLE_MS)));
     const all = await Promise.all(talkers.map((talker) => talker.check()));
     const delivered = all.flat().filter((event) => event.delivered_at_step !== undefined);

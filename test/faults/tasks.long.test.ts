@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import { ALL_KILLABLE, type Turn } from '../support/fault-system.js';
 import type { Question, TestTask, TestToolCall } from '../support/mcp-server.js';
+import { asVictim, type Victim } from '../support/random-killer.js';
 import { steps, toolUse } from '../support/scripted-model.js';
+import { useFaultSystem } from '../support/use.js';
+import { requiredActions } from '../support/waiting-turns.js';
 
 const FORM: Question = {
   mode: 'form',
@@ -14,16 +17,12 @@ const AWAY_MS = 60_000;
 /** A task is asked for and never called again, whatever dies (decisions.md "Tasks and elicitation"). */
 describe('a task whose turn loses its processes', function () {
   this.timeout(240_000);
-  let system: FaultSystem;
+  const grace = { SHUTDOWN_GRACE_SECONDS: '60' };
+  const system = useFaultSystem({ ...ALL_KILLABLE, apis: 1, workers: 1, env: grace });
   let serverId: string;
   let work: (task: TestTask) => unknown;
   let call: (call: TestToolCall) => unknown;
   before(async () => {
-    system = await startFaultSystem({
-      ownPostgres: true,
-      ownTemporal: { persistent: true },
-      env: { SHUTDOWN_GRACE_SECONDS: '60' },
-    });
     Object.assign(system.mcp.options, {
       tasks: true,
       sharedTasks: true,
@@ -32,25 +31,18 @@ describe('a task whose turn loses its processes', function () {
         { name: 'deploy', run: (one: TestToolCall) => call(one) },
       ],
     });
-    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'ops', url: system.mcp.url });
-    serverId = body.id as string;
+    serverId = await system.registerMcp('ops');
   });
-  after(() => system.close());
   afterEach(() => {
     system.model.reset();
     system.mcp.options.gateway = () => false;
     system.mcp.calls.length = 0;
   });
 
-  const start = async (tool = 'build'): Promise<Turn> => {
+  const start = (tool = 'build'): Promise<Turn> => {
     system.model.on(/Go/, steps([toolUse(`mcp__ops__${tool}`, {}, { id: 'toolu_1' })], 'Done.'));
-    const sessionId = await system.session({
-      mcp_servers: [serverId],
-      tools: [{ type: 'mcp_toolset', mcp_server_id: serverId, elicitation: true }],
-    });
-    const turn = await system.send(sessionId, 'Go');
-    void system.watch(turn);
-    return turn;
+    const tools = [{ type: 'mcp_toolset', mcp_server_id: serverId, elicitation: true }];
+    return system.begin('Go', { mcp_servers: [serverId], tools });
   };
   const begun = async (): Promise<{ turn: Turn; task: TestTask }> => {
     const created = new Promise<TestTask>((resolve) => (work = resolve));
@@ -62,15 +54,8 @@ describe('a task whose turn loses its processes', function () {
     });
     return { turn, task };
   };
-  const question = async ({ sessionId }: Turn): Promise<string> => {
-    let id = '';
-    await eventually('a question', async () => {
-      const { body } = await system.insist('GET', `/v1/sessions/${sessionId}`);
-      id = body.required_actions[0]?.elicitation_id ?? '';
-      return id !== '';
-    });
-    return id;
-  };
+  const question = async ({ sessionId }: Turn): Promise<string> =>
+    (await requiredActions({ api: system.insist }, sessionId))[0].elicitation_id as string;
   const answer = ({ sessionId }: Turn, elicitation_id: string) =>
     system.insist('POST', `/v1/sessions/${sessionId}/events`, {
       events: [{ type: 'user.elicitation_result', elicitation_id, action: 'accept', content: { branch: 'main' } }],
@@ -93,18 +78,13 @@ describe('a task whose turn loses its processes', function () {
     ['the API', () => killed([system.apis[0]!])],
     ['the worker', () => killed([system.workers[0]!])],
     ['API and worker', () => killed([system.apis[0]!, system.workers[0]!])],
-    ['Temporal', () => killed([server(system.temporal!)])],
-    ['Postgres', () => killed([server(system.postgres!)])],
-    ['the MCP server', () => killed([server(system.mcp)])],
+    ['Temporal', () => killed([asVictim(() => system.temporal!)])],
+    ['Postgres', () => killed([asVictim(() => system.postgres!)])],
+    ['the MCP server', () => killed([asVictim(() => system.mcp)])],
   ];
-  type Killable = Record<'kill' | 'start', () => Promise<unknown>>;
-  const server = (one: Record<'kill' | 'restart', () => Promise<unknown>>): Killable => ({
-    kill: () => one.kill(),
-    start: () => one.restart(),
-  });
-  const killed = async (processes: Killable[]): Promise<() => Promise<unknown>> => {
-    await Promise.all(processes.map((one) => one.kill()));
-    return () => Promise.all(processes.map((one) => one.start()));
+  const killed = async (victims: Victim[]): Promise<() => Promise<unknown>> => {
+    await Promise.all(victims.map((one) => one.kill()));
+    return () => Promise.all(victims.map((one) => one.start()));
   };
 
   for (const [name, kill] of KILLS) {

@@ -3,10 +3,11 @@ import { expect } from 'chai';
 import type { CallUsage } from '../../src/models/content.js';
 import { toDecimal, toUnits } from '../../src/platform/decimal.js';
 import type { UsageGroup, UsageGrouping } from '../../src/turns/usage.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { ALL_KILLABLE } from '../support/fault-system.js';
 import { Ledger } from '../support/ledger.js';
 import { RandomKiller } from '../support/random-killer.js';
 import { cut, failure, message, text, toolUse, type ReceivedRequest, type Reply } from '../support/scripted-model.js';
+import { useFaultSystem } from '../support/use.js';
 
 const KILLS = Number(process.env.USAGE_KILLS ?? 20);
 const KILL_MS = 20_000;
@@ -31,15 +32,9 @@ const chance = (share: number): boolean => Math.random() < share;
 const pick = <T>(items: readonly T[]): T => items[below(items.length)]!;
 
 function entryOf(id: string) {
-  const rates = RATES[id]?.map(Number);
-  const price = rates && {
-    currency: 'USD',
-    input: rates[0]!,
-    output: rates[1]!,
-    cache_read: rates[2]!,
-    cache_write: rates[3]!,
-  };
-  return { id, model: id, context_window: 8_000, max_output_tokens: 500, ...(price && { price }) };
+  const [input, output, cache_read, cache_write] = (RATES[id] ?? []).map(Number) as [number, number, number, number];
+  const price = { currency: 'USD', input, output, cache_read, cache_write };
+  return { id, model: id, context_window: 8_000, max_output_tokens: 500, ...(RATES[id] && { price }) };
 }
 
 /** A turn as GET turns shows it when its session is done. */
@@ -55,7 +50,11 @@ interface ShownTurn {
 /** decisions.md "Money and models": the sums of usage are those of the turns, and no call counts twice, whatever dies. */
 describe(`the sums of usage after ${KILLS} kills`, function () {
   this.timeout(KILLS * KILL_MS + 2 * SETTLE_MS);
-  let system: FaultSystem;
+  const system = useFaultSystem({
+    ...ALL_KILLABLE,
+    moreModels: Object.keys(RATES).map(entryOf),
+    env: { FALLBACK_AFTER_SECONDS: '3', MODEL_RETRY_SECONDS: '10' },
+  });
   const keys: Record<keyof typeof LANES, string> = { priced: '', mixed: '' };
   const ledgers = { priced: new Ledger(RATES), mixed: new Ledger(RATES) };
   const shown: Record<keyof typeof LANES, ShownTurn[]> = { priced: [], mixed: [] };
@@ -64,19 +63,10 @@ describe(`the sums of usage after ${KILLS} kills`, function () {
   let asked = 0;
 
   before(async () => {
-    system = await startFaultSystem({
-      apis: 2,
-      workers: 2,
-      ownPostgres: true,
-      ownTemporal: { persistent: true },
-      moreModels: Object.keys(RATES).map(entryOf),
-      env: { FALLBACK_AFTER_SECONDS: '3', MODEL_RETRY_SECONDS: '10' },
-    });
     for (const project of ['priced', 'mixed'] as const) keys[project] = await system.newKey(project);
     system.model.script(answer);
     await runUnderKills();
   });
-  after(() => system.close());
 
   function answer({ body, userText, step }: ReceivedRequest): Reply {
     asked += 1;
@@ -105,14 +95,8 @@ describe(`the sums of usage after ${KILLS} kills`, function () {
     const model = isMixed && chance(0.3) ? 'free' : 'first';
     const fallbacks = isMixed && model !== 'free' ? ['second', 'free'] : ['second'];
     const team = pick(TEAMS);
-    const id = await system.session(
-      {
-        model_id: model,
-        fallback_model_ids: chance(0.8) ? fallbacks : [],
-        metadata: team === undefined ? {} : { team },
-      },
-      key,
-    );
+    const session = { model_id: model, fallback_model_ids: chance(0.8) ? fallbacks : [], metadata: { team } };
+    const id = await system.session(session, key);
     ledgers[project].sessions.push({ id, model, team: team ?? null });
     for (let turn = 1 + below(MAX_TURNS); turn > 0; turn -= 1) {
       const sent = await system.send(id, 'Read this. '.repeat(300 + below(500)));
@@ -125,8 +109,8 @@ describe(`the sums of usage after ${KILLS} kills`, function () {
     }
     const { body } = await system.insist('GET', `/v1/sessions/${id}/turns?limit=100`, undefined, key);
     shown[project].push(...(body.items as ShownTurn[]));
-    const session = await system.insist('GET', `/v1/sessions/${id}`, undefined, key);
-    costs.set(id, session.body.cost as UsageGroup['cost']);
+    const shownSession = await system.insist('GET', `/v1/sessions/${id}`, undefined, key);
+    costs.set(id, shownSession.body.cost as UsageGroup['cost']);
     if (chance(0.2)) await system.insist('DELETE', `/v1/sessions/${id}`, undefined, key);
   }
   const costs = new Map<string, UsageGroup['cost']>();
@@ -134,26 +118,13 @@ describe(`the sums of usage after ${KILLS} kills`, function () {
 
   async function runUnderKills(): Promise<void> {
     const killer = RandomKiller.of(system, SERVER_WEIGHT);
-    let killing = true;
-    const lane = async (project: keyof typeof LANES): Promise<void> => {
-      while (killing) await runSession(project);
-    };
-    const lanes = (['priced', 'mixed'] as const).flatMap((project) =>
-      Array.from({ length: LANES[project] }, () => lane(project)),
-    );
-    try {
-      while (killer.kills < KILLS) {
-        const before = ended;
-        const until = performance.now() + MAX_SILENCE_MS;
-        while (ended === before && performance.now() < until) await sleep(100);
-        await sleep(below(1_000));
-        await killer.kill();
-      }
-      await killer.allStarted();
-    } finally {
-      killing = false;
-    }
-    await Promise.all(lanes);
+    const lanes = (goesOn: () => boolean) =>
+      (['priced', 'mixed'] as const).flatMap((project) =>
+        Array.from({ length: LANES[project] }, async () => {
+          while (goesOn()) await runSession(project);
+        }),
+      );
+    await killer.killDuring(KILLS, lanes, { progress: () => ended, maxSilenceMs: MAX_SILENCE_MS, maxPauseMs: 1_000 });
     await readCalls();
   }
 

@@ -12,8 +12,7 @@ describe('an agent that waits until a time', function () {
 
   const waiting = async (seconds: number) => {
     system.model.on(/Go/, steps(toolUse('wait', { seconds }, { id: 'toolu_1' }), 'Done.'));
-    const turn = await system.send(await system.session({ tools: [{ type: 'wait' }] }), 'Go');
-    void system.watch(turn);
+    const turn = await system.begin('Go', { tools: [{ type: 'wait' }] });
     const typesOf = async () => (await system.history(turn.sessionId)).map(({ type }) => type as string);
     await eventually('the agent waits', async () => (await typesOf()).includes('agent.wait'));
     return turn;

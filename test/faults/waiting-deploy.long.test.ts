@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.js';
+import { startCurrentBuild } from '../support/build-version.js';
 import type { Turn } from '../support/fault-system.js';
 import type { RoleProcess } from '../support/role-process.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { customResult, customTool } from '../support/waiting-turns.js';
+import { customResult, customTool, requiredActions } from '../support/waiting-turns.js';
 import { useFaultSystem } from '../support/use.js';
 import { runIdsOf } from '../support/workflow-history.js';
 
@@ -12,26 +12,7 @@ describe('a deploy while a turn waits', function () {
   this.timeout(120_000);
   const system = useFaultSystem({ workers: 0 });
 
-  const deployment = (): string => `deployment-${system.apis[0]!.env.TASK_QUEUE}`;
-  const startBuild = (buildId: string): Promise<RoleProcess> =>
-    system.addRole('worker', { WORKER_DEPLOYMENT_NAME: deployment(), WORKER_BUILD_ID: buildId });
-  /** Repeats until the server has the workers of the build. */
-  const makeCurrent = async (buildId: string): Promise<void> => {
-    await eventually('the build is current', () =>
-      system.client.workflowService
-        .setWorkerDeploymentCurrentVersion({
-          namespace: 'default',
-          deploymentName: deployment(),
-          buildId,
-          version: `${deployment()}.${buildId}`,
-          ignoreMissingTaskQueues: true,
-        })
-        .then(
-          () => true,
-          () => false,
-        ),
-    );
-  };
+  const startBuild = (buildId: string): Promise<RoleProcess> => startCurrentBuild(system, buildId);
   const buildOf = async ({ turnId }: Turn): Promise<string | null | undefined> => {
     const { raw } = await system.client.workflow.getHandle(turnId).describe();
     return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId;
@@ -39,17 +20,12 @@ describe('a deploy while a turn waits', function () {
 
   it('a deploy while a turn waits moves the turn to the new build, which continues it when the answer comes', async () => {
     const old = await startBuild('build-1');
-    await makeCurrent('build-1');
     system.model.on(/Go/, steps(toolUse('get_weather', {}, { id: 'toolu_1' }), 'Done.'));
-    const turn = await system.send(await system.session({ tools: [customTool('get_weather')] }), 'Go');
-    void system.watch(turn);
-    const waiting = async (): Promise<boolean> =>
-      (await system.insist('GET', `/v1/sessions/${turn.sessionId}`)).body.required_actions.length === 1;
-    await eventually('the turn waits', waiting);
+    const turn = await system.begin('Go', { tools: [customTool('get_weather')] });
+    await requiredActions({ api: system.insist }, turn.sessionId);
     expect(await buildOf(turn)).to.equal('build-1');
 
     await startBuild('build-2');
-    await makeCurrent('build-2');
     await old.kill();
     const events = [customResult('toolu_1', 'Sun.')];
     const { status } = await system.insist('POST', `/v1/sessions/${turn.sessionId}/events`, { events });

@@ -13,8 +13,7 @@ describe('a waiting turn after a restore', function () {
   const system = useFaultSystem({ ownTemporal: { persistent: false } });
   before(async () => {
     system.mcp.options.tools = [{ name: 'send' }];
-    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'mail', url: system.mcp.url });
-    serverId = body.id as string;
+    serverId = await system.registerMcp('mail');
   });
   beforeEach(() => {
     system.mcp.calls.length = 0;

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.js';
 import type { Turn } from '../support/fault-system.js';
 import { message, steps, toolUse } from '../support/scripted-model.js';
-import { confirmation, customResult, customTool } from '../support/waiting-turns.js';
+import { askingTools, confirmation, customResult, requiredActions } from '../support/waiting-turns.js';
 import { useFaultSystem } from '../support/use.js';
 
 /** A turn waits; everything dies meanwhile (decisions.md "Person in the loop": an answer that was accepted is never lost). */
@@ -12,43 +11,22 @@ describe('a turn that waits for answers', function () {
   const system = useFaultSystem({ ownPostgres: true, ownTemporal: { persistent: true } });
   before(async () => {
     system.mcp.options.tools = [{ name: 'send' }, { name: 'search' }];
-    const { body } = await system.insist('POST', '/v1/mcp-servers', { name: 'mail', url: system.mcp.url });
-    serverId = body.id as string;
+    serverId = await system.registerMcp('mail');
   });
   afterEach(() => {
     system.model.reset();
     system.mcp.calls.length = 0;
   });
 
-  const use = (name: string, id: string) => toolUse(name, {}, { id });
   const waitingTurn = async (): Promise<Turn> => {
-    const uses = [
-      use('mcp__mail__search', 'toolu_1'),
-      use('mcp__mail__send', 'toolu_2'),
-      use('get_weather', 'toolu_3'),
-    ];
+    const names = ['mcp__mail__search', 'mcp__mail__send', 'get_weather'];
+    const uses = names.map((name, index) => toolUse(name, {}, { id: `toolu_${index + 1}` }));
     system.model.on(/Go/, steps(message(uses), 'Done.'));
-    const sessionId = await system.session({
-      mcp_servers: [serverId],
-      tools: [
-        {
-          type: 'mcp_toolset',
-          mcp_server_id: serverId,
-          configs: [{ name: 'send', permission_policy: { type: 'always_ask' } }],
-        },
-        customTool('get_weather'),
-      ],
-    });
-    const turn = await system.send(sessionId, 'Go');
+    const turn = await system.begin('Go', { mcp_servers: [serverId], tools: askingTools(serverId) });
     await openCalls(turn, 2);
     return turn;
   };
-  const openCalls = async ({ sessionId }: Turn, count: number): Promise<void> => {
-    await eventually(`${sessionId} waits for ${count} answers`, async () => {
-      const { body } = await system.insist('GET', `/v1/sessions/${sessionId}`);
-      return body.required_actions.length === count;
-    });
-  };
+  const openCalls = ({ sessionId }: Turn, count: number) => requiredActions({ api: system.insist }, sessionId, count);
   const answer = async ({ sessionId }: Turn, ...events: object[]): Promise<void> => {
     const { status, body } = await system.insist('POST', `/v1/sessions/${sessionId}/events`, { events });
     expect(status, JSON.stringify(body)).to.equal(201);
@@ -57,7 +35,6 @@ describe('a turn that waits for answers', function () {
 
   it('a turn that waits for answers survives kill -9 of every process, and runs each call once', async () => {
     const turn = await waitingTurn();
-    void system.watch(turn);
     await system.killEverything();
     await openCalls(turn, 2);
     await answer(turn, confirmation('toolu_2', 'allow'), customResult('toolu_3', 'Sun.'));
@@ -70,7 +47,6 @@ describe('a turn that waits for answers', function () {
 
   it('a turn that waits for answers takes an answer that was stored while no worker was alive, and whose signal was lost', async () => {
     const turn = await waitingTurn();
-    void system.watch(turn);
     await system.workers[0]!.kill();
     await system.temporal!.kill();
     await answer(turn, confirmation('toolu_2', 'allow'), customResult('toolu_3', 'Sun.'));
@@ -84,7 +60,6 @@ describe('a turn that waits for answers', function () {
 
   it('a turn that waits for answers ends when its workflow is terminated', async () => {
     const turn = await waitingTurn();
-    void system.watch(turn);
     await system.client.workflow.getHandle(turn.turnId).terminate('test');
     const [end] = (await system.verify()).slice(-1);
     expect([end.type, end.error?.type]).to.deep.equal(['turn.failed', 'terminated']);

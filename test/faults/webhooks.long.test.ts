@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
-import { startWebhookReceiver, verifies, type Answer, type WebhookReceiver } from '../support/webhook-receiver.js';
+import type { Turn } from '../support/fault-system.js';
+import { useFaultSystem, useWebhookReceiver } from '../support/use.js';
+import { verifies, type Answer } from '../support/webhook-receiver.js';
 
 const TURNS = 200;
 const PART_AWAY_MS = 10_000;
@@ -25,17 +26,15 @@ const FAILURES: Answer[] = [
 
 describe(`webhooks while parts are killed (${TURNS} turns)`, function () {
   this.timeout(SETTLE_MS + 120_000);
-  let system: FaultSystem;
-  let receiver: WebhookReceiver;
+  const receiver = useWebhookReceiver();
+  const system = useFaultSystem(() => ({
+    workers: 2,
+    ownPostgres: true,
+    ownTemporal: true,
+    env: { MCP_ALLOWED_HOSTS: receiver.host, WEBHOOK_DELIVERIES: 'on', WEBHOOK_RETRY_SECONDS: RETRY_SECONDS },
+  }));
   let webhook: { id: string; secret: string };
   before(async () => {
-    receiver = await startWebhookReceiver();
-    system = await startFaultSystem({
-      workers: 2,
-      ownPostgres: true,
-      ownTemporal: true,
-      env: { MCP_ALLOWED_HOSTS: receiver.host, WEBHOOK_DELIVERIES: 'on', WEBHOOK_RETRY_SECONDS: RETRY_SECONDS },
-    });
     system.model.on(/Hello/, 'Done.');
     await system.db.query('UPDATE projects SET max_running_turns = 1000');
     const body = { url: receiver.url, event_types: ['turn.completed', 'turn.failed', 'turn.cancelled'] };
@@ -47,10 +46,6 @@ describe(`webhooks while parts are killed (${TURNS} turns)`, function () {
       failureOf.set(request.id, failure);
       failure(res, request, nth);
     };
-  });
-  after(async () => {
-    await system.close();
-    await receiver.close();
   });
 
   const deliveries = (): Promise<{ id: string; event_id: string; turn_id: string; state: string }[]> =>

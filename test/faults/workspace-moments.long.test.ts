@@ -7,14 +7,14 @@ import { openStorage } from '../../src/files/open-storage.js';
 import { loadConfig } from '../../src/platform/config.js';
 import { apiClient } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem, type Turn } from '../support/fault-system.js';
+import type { Turn } from '../support/fault-system.js';
 import { checkAgainstOpenApi } from '../support/openapi-check.js';
 import { holdStatement } from '../support/held-statement.js';
 import { processesWith } from '../support/processes-with.js';
-import { requireSandbox } from '../support/sandbox.js';
+import { needSandbox } from '../support/sandbox.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
 import { upload } from '../support/upload.js';
+import { useFaultSystem } from '../support/use.js';
 
 /** In the command line of every command of these tests. */
 const MARK = `: moments-${process.pid};`;
@@ -34,23 +34,16 @@ type Moment = keyof typeof MOMENTS;
 /** decisions.md "Workspace": a call counts once, wherever its worker dies. All moments share one worker and its death. */
 describe('a call in a workspace whose worker is killed', function () {
   this.timeout(300_000);
-  let system: FaultSystem;
+  needSandbox();
+  const env = { SANDBOX_PROVIDER: 'bubblewrap', SANDBOX_MAX_COMMANDS: '16', MAINTENANCE: 'off' };
+  const system = useFaultSystem({ workers: 0, env });
   const turns = {} as Record<Moment, Turn>;
   const rules = mkdtempSync(join(tmpdir(), 'moments-'));
   const ruleOf = (moment: Moment): string => join(rules, `${moment}.json`);
-  after(async () => {
-    await system?.close();
-    rmSync(rules, { recursive: true });
-  });
+  after(() => rmSync(rules, { recursive: true }));
 
-  before(async function () {
-    await requireSandbox(this);
-    const env = { SANDBOX_PROVIDER: 'bubblewrap', SANDBOX_MAX_COMMANDS: '16', MAINTENANCE: 'off' };
-    system = await startFaultSystem({ workers: 0, env });
-    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
-    const proxy = await startTcpProxy({ host, port: Number(port) });
-    const killed = await system.addRole('worker', {
-      TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}`,
+  before(async () => {
+    const { worker: killed, proxy } = await system.addProxiedWorker({
       HOLD_RENAMES: rules,
       NODE_OPTIONS: `--import=${new URL('../support/hold-renames.mjs', import.meta.url).href}`,
     });
@@ -105,9 +98,8 @@ describe('a call in a workspace whose worker is killed', function () {
     it(`a call in a workspace whose worker is killed ${when} has one result, one version and one delivery`, async () => {
       const { sessionId } = turns[moment as Moment];
       const history = await system.history(sessionId);
-      expect(history.map(({ type }) => type as string)).to.deep.equal([
-        ...['user.message', 'agent.tool_use', 'agent.file', 'agent.tool_result', 'agent.message', 'turn.completed'],
-      ]);
+      const types = history.map(({ type }) => type as string).join(' ');
+      expect(types).to.equal('user.message agent.tool_use agent.file agent.tool_result agent.message turn.completed');
       const result = history.find(({ type }) => type === 'agent.tool_result');
       expect(result).to.include({ is_error: false });
       expect(result.workspace).to.deep.include({ version: 1, exit_code: 0, stopped: null });

@@ -1,52 +1,38 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
-import { startFaultSystem, type FaultSystem } from '../support/fault-system.js';
+import { ALL_KILLABLE, type FaultSystem } from '../support/fault-system.js';
 import { processesWith } from '../support/processes-with.js';
 import { RandomKiller } from '../support/random-killer.js';
-import { requireSandbox } from '../support/sandbox.js';
+import { needSandbox } from '../support/sandbox.js';
 import { steps, toolUse } from '../support/scripted-model.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
+import { useFaultSystem } from '../support/use.js';
 
 const KILLS = Number(process.env.WORKSPACE_KILLS ?? 8);
 const KILL_MS = 15_000;
 const SETTLE_MS = 120_000;
 const SESSIONS = 4;
-const MAX_PAUSE_MS = 1_000;
+/** A kill follows when the work has gone on since the last kill, or could not. */
+const PACE = { maxSilenceMs: KILL_MS / 2, maxPauseMs: 1_000 };
 /** How often Temporal or Postgres is killed, relative to a process of the service: everything waits for them. */
 const SERVER_WEIGHT = 0.3;
 const SANDBOXES = { SANDBOX_PROVIDER: 'bubblewrap', SANDBOX_MAX_COMMANDS: '4' };
 /** In the command line of every command of these tests, and of no other process. */
 const MARK = `: workspace-${process.pid};`;
 
-/** Kills so often, each time when the work has gone on since the last kill, or could not. */
-async function killAndWait(killer: RandomKiller, kills: number, turns: () => number): Promise<void> {
-  while (killer.kills < kills) {
-    const before = turns();
-    await killer.kill();
-    const until = performance.now() + KILL_MS / 2;
-    while (turns() === before && performance.now() < until) await sleep(100);
-    await sleep(Math.random() * MAX_PAUSE_MS);
-  }
-  await killer.allStarted();
+/** A file of a workspace; empty if there is none. */
+async function contentOf({ apis, key }: FaultSystem, session: string, path: string): Promise<string> {
+  const url = `${apis[0]!.url}/v1/sessions/${session}/workspace/content?path=${encodeURIComponent(path)}`;
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  return answer.status === 404 ? '' : answer.text();
 }
 
 const runsOf = (mark: string): number => processesWith(mark).length;
 
 /** decisions.md "Workspace": a command counts once or not at all, whatever dies. */
 describe('workspaces while everything is killed', () => {
-  let system: FaultSystem;
-  before(async function () {
-    await requireSandbox(this);
-    system = await startFaultSystem({
-      apis: 2,
-      workers: 2,
-      ownPostgres: true,
-      ownTemporal: { persistent: true },
-      env: SANDBOXES,
-    });
-  });
-  after(() => system?.close());
+  needSandbox();
+  const system = useFaultSystem({ ...ALL_KILLABLE, env: SANDBOXES });
 
   it(`workspaces, with ${KILLS} kills at random: each command and delivery is there once, in order, and no process is left`, async function () {
     this.timeout(KILLS * KILL_MS + 5 * SETTLE_MS);
@@ -57,24 +43,19 @@ describe('workspaces while everything is killed', () => {
       return steps(toolUse('bash', { command: append }), 'Done.')(request, index);
     });
     const killer = RandomKiller.of(system, SERVER_WEIGHT);
-    let killing = true;
     let turns = 0;
     const sessions = await Promise.all(
       Array.from({ length: SESSIONS }, () => system.session({ tools: [{ type: 'workspace' }] })),
     );
-    const working = sessions.map(async (session) => {
-      for (let n = 0; killing; n += 1) {
-        const turn = await system.send(session, `append ${n}`);
-        turns += 1;
-        await system.watch(turn);
-      }
-    });
-    try {
-      await killAndWait(killer, KILLS, () => turns);
-    } finally {
-      killing = false;
-    }
-    await Promise.all(working);
+    const work = (goesOn: () => boolean) =>
+      sessions.map(async (session) => {
+        for (let n = 0; goesOn(); n += 1) {
+          const turn = await system.send(session, `append ${n}`);
+          turns += 1;
+          await system.watch(turn);
+        }
+      });
+    await killer.killDuring(KILLS, work, { ...PACE, progress: () => turns });
     const ends = await system.verify();
     expect(new Set(ends.map(({ type }) => type as string))).to.deep.equal(new Set(['turn.completed']));
     for (const session of sessions) {
@@ -82,11 +63,7 @@ describe('workspaces while everything is killed', () => {
       const results = history.filter(({ type }) => type === 'agent.tool_result');
       // After three lost workers a command gives up, and nothing of it is kept.
       const kept = results.flatMap(({ is_error }, n) => (is_error === true ? [] : [n]));
-      const log = await fetch(
-        `${system.apis[0]!.url}/v1/sessions/${session}/workspace/content?path=${encodeURIComponent('/workspace/log')}`,
-        { headers: { authorization: `Bearer ${system.key}` } },
-      );
-      expect(await log.text()).to.equal(kept.map((n) => `${n}\n`).join(''));
+      expect(await contentOf(system, session, '/workspace/log')).to.equal(kept.map((n) => `${n}\n`).join(''));
       const delivered = history.flatMap((event) =>
         event.type === 'agent.file' ? [event.file.filename as string] : [],
       );
@@ -109,18 +86,8 @@ const ways = ['append', 'ask', 'cancel', 'fork'] as const;
 
 /** decisions.md "Workspace": what a tree has is what the results of its history say, in copies of the history too. */
 describe('workspaces that are forked, wait and are cancelled while everything is killed', () => {
-  let system: FaultSystem;
-  before(async function () {
-    await requireSandbox(this);
-    system = await startFaultSystem({
-      apis: 2,
-      workers: 2,
-      ownPostgres: true,
-      ownTemporal: { persistent: true },
-      env: SANDBOXES,
-    });
-  });
-  after(() => system?.close());
+  needSandbox();
+  const system = useFaultSystem({ ...ALL_KILLABLE, env: SANDBOXES });
 
   const tools = [{ type: 'workspace', configs: [{ name: 'write', permission_policy: { type: 'always_ask' } }] }];
   const sessions = new Set<string>();
@@ -139,8 +106,7 @@ describe('workspaces that are forked, wait and are cancelled while everything is
       if (turn === undefined) return session;
       const fork = await insist('POST', `/v1/sessions/${session}/fork`, { after_turn_id: turn.id });
       // A fork keeps the tree of its last copied turn alone.
-      const expected =
-        (await insist('GET', `/v1/sessions/${session}`)).forked_from === null ? ['exact'] : ['exact', 'later'];
+      const expected = (await sessionOf(session)).forked_from === null ? ['exact'] : ['exact', 'later'];
       expect(expected).to.include(fork.forked_from.workspace);
       if (fork.forked_from.workspace === 'later') return session;
       sessions.add(fork.id as string);
@@ -172,39 +138,28 @@ describe('workspaces that are forked, wait and are cancelled while everything is
     this.timeout(FORK_KILLS * KILL_MS + 8 * SETTLE_MS);
     const append = (n: string, seconds: number) =>
       toolUse('bash', { command: `${MARK} echo ${n} >> log; sleep ${seconds}; echo ${n} >> log2` });
-    const numberOf = (text: string): string => /\d+$/.exec(text)![0];
-    system.model.on(/^append \d+$/, (request, index) =>
-      steps(append(numberOf(request.userText), 0.2), 'Done.')(request, index),
-    );
-    system.model.on(/^cancel \d+$/, (request, index) =>
-      steps(
-        append(numberOf(request.userText), 0.1),
-        append(`${numberOf(request.userText)}x`, 3),
-        'Done.',
-      )(request, index),
-    );
-    system.model.on(/^ask \d+$/, (request, index) => {
-      const n = numberOf(request.userText);
-      const write = toolUse('write', { file_path: `/workspace/asked-${n}`, content: n });
-      return steps([append(n, 0.1), write], 'Done.')(request, index);
-    });
+    const replies: Record<(typeof ways)[number], (n: string) => Parameters<typeof steps>> = {
+      append: (n) => [append(n, 0.2), 'Done.'],
+      cancel: (n) => [append(n, 0.1), append(`${n}x`, 3), 'Done.'],
+      ask: (n) => [[append(n, 0.1), toolUse('write', { file_path: `/workspace/asked-${n}`, content: n })], 'Done.'],
+      fork: () => [],
+    };
+    for (const [way, reply] of Object.entries(replies))
+      system.model.on(new RegExp(`^${way} \\d+$`), (request, index) =>
+        steps(...reply(/\d+$/.exec(request.userText)![0]))(request, index),
+      );
     const killer = RandomKiller.of(system, SERVER_WEIGHT);
-    let killing = true;
     let turns = 0;
-    const lines = Array.from({ length: LINES }, async (_, line) => {
-      let session = await system.session({ tools });
-      sessions.add(session);
-      for (let n = 0; killing; n += 1) {
-        session = await step(session, ways[Math.floor(Math.random() * ways.length)]!, line * 10_000 + n);
-        turns += 1;
-      }
-    });
-    try {
-      await killAndWait(killer, FORK_KILLS, () => turns);
-    } finally {
-      killing = false;
-    }
-    await Promise.all(lines);
+    const lines = (goesOn: () => boolean) =>
+      Array.from({ length: LINES }, async (_, line) => {
+        let session = await system.session({ tools });
+        sessions.add(session);
+        for (let n = 0; goesOn(); n += 1) {
+          session = await step(session, ways[Math.floor(Math.random() * ways.length)]!, line * 10_000 + n);
+          turns += 1;
+        }
+      });
+    await killer.killDuring(FORK_KILLS, lines, { ...PACE, progress: () => turns });
     const ends = await system.verify();
     expect(ends.map(({ type }) => type as string)).to.not.include('turn.failed');
     let forks = 0;
@@ -228,13 +183,9 @@ describe('workspaces that are forked, wait and are cancelled while everything is
         kept.map((event) => event.workspace.version as number),
         where,
       ).to.deep.equal(kept.map((_, at) => at + 1));
-      const content = async (path: string): Promise<string> => {
-        const url = `${system.apis[0]!.url}/v1/sessions/${session}/workspace/content?path=${encodeURIComponent(path)}`;
-        const answer = await fetch(url, { headers: { authorization: `Bearer ${system.key}` } });
-        return answer.status === 404 ? '' : answer.text();
-      };
       const log = appended.map((n) => `${n}\n`).join('');
-      expect([await content('/workspace/log'), await content('/workspace/log2')], where).to.deep.equal([log, log]);
+      for (const path of ['/workspace/log', '/workspace/log2'])
+        expect(await contentOf(system, session, path), where).to.equal(log);
       const { items } = await insist('GET', `/v1/sessions/${session}/workspace/files?limit=100`);
       const named = items.map(({ path }: { path: string }) => path).filter((path: string) => path.includes('asked-'));
       expect(named, where).to.have.members(asked.map((n) => `/workspace/asked-${n}`));
@@ -245,23 +196,15 @@ describe('workspaces that are forked, wait and are cancelled while everything is
 });
 
 describe('a worker that comes back to a command that another one ran', () => {
-  let system: FaultSystem;
-  before(async function () {
-    await requireSandbox(this);
-    system = await startFaultSystem({ workers: 0, env: SANDBOXES });
-  });
-  after(() => system?.close());
+  needSandbox();
+  const system = useFaultSystem({ workers: 0, env: SANDBOXES });
 
   it('a worker that comes back to a command that another one ran stores no second version and no second delivery', async () => {
-    // Frozen with its connections alive, it would still be given tasks, for as long as its polls last (a minute).
-    const [host, port] = process.env.TEST_TEMPORAL_ADDRESS!.split(':') as [string, string];
-    const proxy = await startTcpProxy({ host, port: Number(port) });
-    const frozen = await system.addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` });
+    const { worker: frozen, proxy } = await system.addProxiedWorker();
     const mark = `${MARK} : frozen;`;
     const command = `${mark} echo line >> log; cp log /mnt/session/outputs/log; sleep 3`;
     system.model.on(/^work/, steps(toolUse('bash', { command }), 'Done.'));
-    const turn = await system.send(await system.session({ tools: [{ type: 'workspace' }] }), 'work');
-    void system.watch(turn);
+    const turn = await system.begin('work', { tools: [{ type: 'workspace' }] });
     await eventually('the command runs', () => runsOf(mark) > 0);
     frozen.freeze();
     await proxy.close();

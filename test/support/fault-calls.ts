@@ -15,10 +15,12 @@ export interface FaultCalls {
   /** One request to the API of that number, without a second try. */
   ask(api: number, method: string, path: string, body?: unknown): Promise<ApiResponse>;
   /** Asks any API until one answers with something other than "later". */
-  insist(method: string, path: string, body?: unknown, key?: string): Promise<ApiResponse>;
+  insist: (method: string, path: string, body?: unknown, key?: string) => Promise<ApiResponse>;
   session(body?: Record<string, unknown>, key?: string): Promise<string>;
   /** Sends a message until it is accepted, once. */
   send(sessionId: string, content: string, key?: string): Promise<Turn>;
+  /** Sends a message in a new session, and watches its turn. */
+  begin(content: string, session?: Record<string, unknown>): Promise<Turn>;
   /** Watches a turn to its end, with reconnects to any API. */
   watch(turn: Turn): Promise<Watched>;
   /** One connection to a turn's stream. */
@@ -83,6 +85,12 @@ export function faultCalls({ apis, workers, db, key: defaultKey, model, closed }
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
       const turn = { sessionId, turnId: answer.body.turn_id as string };
       accepted.push(turn);
+      return turn;
+    },
+
+    async begin(content, session = {}) {
+      const turn = await calls.send(await calls.session(session), content);
+      void calls.watch(turn);
       return turn;
     },
 

@@ -48,6 +48,9 @@ export interface FaultSystemOptions {
   allowedHosts?: string[];
 }
 
+/** Two processes of each role, and servers that can be killed too. */
+export const ALL_KILLABLE = { apis: 2, workers: 2, ownPostgres: true, ownTemporal: { persistent: true } };
+
 /** The service as processes of their own. */
 export interface FaultSystem extends FaultCalls {
   apis: RoleProcess[];
@@ -64,6 +67,13 @@ export interface FaultSystem extends FaultCalls {
   /** What processes get as their environment. */
   env: Record<string, string>;
   addRole(role: Role, env?: Record<string, string>): Promise<RoleProcess>;
+  /**
+   * A worker that `proxy` can cut off from the run's Temporal server. A worker that is frozen with its connections alive would still be
+   * given tasks, for as long as its polls last (a minute).
+   */
+  addProxiedWorker(env?: Record<string, string>): Promise<{ worker: RoleProcess; proxy: TcpProxy }>;
+  /** Registers the MCP server; returns its id. */
+  registerMcp(name: string, body?: Record<string, unknown>): Promise<string>;
   /** The worker of that identity, which begins with its process id. */
   workerOf(identity: string): RoleProcess;
   /** `kill -9` of every process and of the system's own servers, which then start again. */
@@ -152,6 +162,13 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     client: temporalClient.client,
     env,
     addRole,
+    addProxiedWorker: async (more = {}) => {
+      const proxy = await startTcpProxy(hostOf(`http://${address}`));
+      const worker = await addRole('worker', { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}`, ...more });
+      return { worker, proxy };
+    },
+    registerMcp: async (name, body = {}) =>
+      (await system.insist('POST', '/v1/mcp-servers', { name, url: mcp.url, ...body })).body.id as string,
     newKey: async (project) => (await createKey(db, { project })).key,
     workerOf: (identity) => workers.find(({ pid }) => identity.startsWith(`${pid}@`))!,
 

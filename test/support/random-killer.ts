@@ -6,6 +6,17 @@ export interface Victim {
   start(): Promise<void>;
 }
 
+/** A server of the system, of which another one may take the place. */
+export const asVictim = (server: () => { kill(): Promise<void>; restart(): Promise<void> }): Victim => ({
+  kill: () => server().kill(),
+  start: () => server().restart(),
+});
+
+export async function killAndStart(victim: Victim): Promise<void> {
+  await victim.kill();
+  await victim.start();
+}
+
 /** A process may not start: what it needs is away too, and it ends or does not answer. */
 const START_PAUSE_MS = 500;
 const MAX_STARTS = 60;
@@ -26,16 +37,39 @@ export class RandomKiller {
 
   /** Of everything that a system has, also after a failover has replaced its Postgres. @param serverWeight how often Temporal or Postgres is killed, relative to a process of the service */
   static of(system: FaultSystem, serverWeight: number): RandomKiller {
-    const servers = [() => system.temporal!, () => system.postgres!].map((server): Victim => ({
-      kill: () => server().kill(),
-      start: () => server().restart(),
-    }));
+    const servers = [asVictim(() => system.temporal!), asVictim(() => system.postgres!)];
     return new RandomKiller(
       new Map([
         ...[...system.apis, ...system.workers].map((each): [Victim, number] => [each, 1]),
         ...servers.map((each): [Victim, number] => [each, serverWeight]),
       ]),
     );
+  }
+
+  /**
+   * Kills so often while all that `begin` begins goes on, each time when `progress` has changed since the last kill, or after
+   * `maxSilenceMs`, and a pause at random. Then the work ends, each piece of it when it has asked whether it goes on.
+   */
+  async killDuring(
+    kills: number,
+    begin: (goesOn: () => boolean) => Promise<unknown>[],
+    { progress, maxSilenceMs = 0, maxPauseMs }: { progress?: () => number; maxSilenceMs?: number; maxPauseMs: number },
+  ): Promise<void> {
+    let isKilling = true;
+    const work = begin(() => isKilling);
+    try {
+      while (this.kills < kills) {
+        const before = progress?.();
+        await this.kill();
+        const until = performance.now() + maxSilenceMs;
+        while (progress?.() === before && performance.now() < until) await sleep(100);
+        await sleep(Math.random() * maxPauseMs);
+      }
+      await this.allStarted();
+    } finally {
+      isKilling = false;
+    }
+    await Promise.all(work);
   }
 
   async kill(): Promise<void> {

@@ -4,10 +4,12 @@ import type { Suite } from 'mocha';
 import type { Database } from '../../src/db/db.js';
 import { openDataSource } from '../../src/db/data-source.js';
 import { startFaultSystem, type FaultSystem, type FaultSystemOptions } from './fault-system.js';
-import { startMcpServer, type McpServerOptions, type TestMcpServer } from './mcp-server.js';
+import { startMcpServer, type McpServerOptions, type TestMcpServer, type TestTool } from './mcp-server.js';
 import { startFaultyProxy, type FaultyProxy } from './faulty-proxy.js';
+import { startOauthPair, type OauthPair } from './oauth-server.js';
 import { startOauthCalls, type OauthCalls } from './oauth-calls.js';
 import { createTestDatabase, type TestDatabase } from './postgres.js';
+import { startScriptedModel, type ScriptedModel } from './scripted-model.js';
 import { startService, type ServiceOptions, type TestService } from './service.js';
 import { temporalAddress } from './temporal.js';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
@@ -78,9 +80,10 @@ export function expectAcceptedRequests(service: Pick<TurnService, 'model'>): voi
   });
 }
 
-export function useFaultSystem(options: FaultSystemOptions = {}): FaultSystem {
+/** `options` may be a function, for what is known only when the suite runs. */
+export function useFaultSystem(options: FaultSystemOptions | (() => FaultSystemOptions) = {}): FaultSystem {
   return use(
-    () => startFaultSystem(options),
+    () => startFaultSystem(typeof options === 'function' ? options() : options),
     (system) => system.close(),
   );
 }
@@ -89,6 +92,17 @@ export function useMcpServer(options: McpServerOptions = {}): TestMcpServer {
   return use(
     () => startMcpServer(options),
     (server) => server.close(),
+  );
+}
+
+export function useScriptedModel(): ScriptedModel {
+  return use(startScriptedModel, (model) => model.close());
+}
+
+export function useOauthPair(tools: TestTool[]): OauthPair {
+  return use(
+    () => startOauthPair(tools),
+    (pair) => pair.close(),
   );
 }
 

@@ -3,9 +3,14 @@ import type { ApiResponse } from './client.js';
 import { eventually } from './eventually.js';
 import type { TurnService } from './turns.js';
 
+/** What the session is read with; of a fault system its `insist`. */
+interface Asked {
+  api: (method: string, path: string) => Promise<ApiResponse>;
+}
+
 /** Waits until the session's turn waits for `count` answers; returns its required actions. */
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into fields of many kinds
-export async function requiredActions({ api }: Pick<TurnService, 'api'>, sessionId: string, count = 1): Promise<any[]> {
+export async function requiredActions({ api }: Asked, sessionId: string, count = 1): Promise<any[]> {
   let actions: object[] = [];
   await eventually(`the turn waits for ${count} answers`, async () => {
     const { body } = await api('GET', `/v1/sessions/${sessionId}`);
