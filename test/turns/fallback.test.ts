@@ -1,43 +1,31 @@
 import { expect } from 'chai';
 import type { ModelEntry } from '../../src/models/catalogue.js';
 import { TEST_MODEL } from '../support/config.js';
-import {
-  cut,
-  failure,
-  message,
-  startScriptedModel,
-  streamError,
-  text,
-  thinking,
-  toolUse,
-  wait,
-  type Reply,
-  type ScriptedModel,
-} from '../support/scripted-model.js';
+import { cut, failure, message, streamError, text, thinking, toolUse, wait } from '../support/scripted-model.js';
+import type { Reply, ScriptedModel } from '../support/scripted-model.js';
 import { PRICE } from '../support/money.js';
 import type { SseReader } from '../support/sse-reader.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useScriptedModel, useTurnService } from '../support/use.js';
 
 describe('the fallback models of a session', () => {
-  let service: TurnService;
-  let own: ScriptedModel;
-  let other: ScriptedModel;
-  before(async () => {
-    [own, other] = await Promise.all([startScriptedModel(), startScriptedModel()]);
-    const entry = (id: string, { url }: ScriptedModel, more: Partial<ModelEntry> = {}): ModelEntry => ({
-      ...TEST_MODEL,
-      ...{ id, base_url: url, model: id, ...more },
-    });
-    const models = [entry('own', own, { price: PRICE }), entry('other', other, { price: { ...PRICE, output: 1 } })];
-    models.push(entry('unpriced', other), { ...TEST_MODEL, id: 'away' });
-    const narrow = { context_window: 8_000, max_output_tokens: 500 };
-    models.push(entry('narrow', own, narrow), entry('narrow other', other, narrow));
-    service = await startTurnService({ models, config: { fallbackAfterSeconds: 2, rateLimitPerMinute: 0 } });
+  const own = useScriptedModel();
+  const other = useScriptedModel();
+  const entry = (id: string, { url }: ScriptedModel, more: Partial<ModelEntry> = {}): ModelEntry => ({
+    ...TEST_MODEL,
+    ...{ id, base_url: url, model: id, ...more },
   });
-  after(async () => {
-    await service.close();
-    await Promise.all([own.close(), other.close()]);
-  });
+  const narrow = { context_window: 8_000, max_output_tokens: 500 };
+  const service = useTurnService(() => ({
+    models: [
+      entry('own', own, { price: PRICE }),
+      entry('other', other, { price: { ...PRICE, output: 1 } }),
+      entry('unpriced', other),
+      { ...TEST_MODEL, id: 'away' },
+      entry('narrow', own, narrow),
+      entry('narrow other', other, narrow),
+    ],
+    config: { fallbackAfterSeconds: 2, rateLimitPerMinute: 0 },
+  }));
 
   const session = (more: object = {}) =>
     service.session({ model_id: 'own', fallback_model_ids: ['other'], thinking_enabled: false, ...more });

@@ -1,19 +1,13 @@
 import { expect } from 'chai';
 import { http, message, text, thinking, toolUse } from '../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
+import { useTurnService } from '../support/use.js';
 
 const KEY = 'sk-scripted-0123456789abcdef';
 
 describe('a model server that repeats its key', () => {
-  let service: TurnService;
-  before(async () => {
-    process.env.TEST_MODEL_KEY = KEY;
-    service = await startTurnService({ model: { api_key_env: 'TEST_MODEL_KEY' } });
-  });
-  after(async () => {
-    delete process.env.TEST_MODEL_KEY;
-    await service.close();
-  });
+  before(() => (process.env.TEST_MODEL_KEY = KEY));
+  const service = useTurnService({ model: { api_key_env: 'TEST_MODEL_KEY' } });
+  after(() => delete process.env.TEST_MODEL_KEY);
 
   it('a model server that repeats its key does not get its key into an event, a table or the stream', async () => {
     // Cut at 500 characters, the second one would be half a key.

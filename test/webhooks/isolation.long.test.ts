@@ -1,31 +1,23 @@
 import { expect } from 'chai';
 import { MAX_STARTED_PER_PROJECT } from '../../src/webhooks/start-deliveries.js';
 import { eventually } from '../support/eventually.js';
-import { startTurnService, type TurnService } from '../support/turns.js';
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
+import { useTurnService, useWebhookReceiver } from '../support/use.js';
 import { insertBacklog, webhookCalls } from '../support/webhooks.js';
 
 const BACKLOG = 400;
 
 for (const attempts of [0, 1]) {
   describe(`a receiver that hangs under a backlog of ${attempts === 0 ? 'first attempts' : 'retries'} of its project`, () => {
-    let service: TurnService;
-    let hanging: WebhookReceiver;
-    let receiver: WebhookReceiver;
+    const hanging = useWebhookReceiver();
+    const receiver = useWebhookReceiver();
+    const service = useTurnService(() => ({
+      config: { mcpAllowedHosts: [hanging.host, receiver.host], webhookDeliveries: true, webhookRetrySeconds: [] },
+    }));
     before(async () => {
-      hanging = await startWebhookReceiver();
       hanging.answer = () => undefined;
-      receiver = await startWebhookReceiver();
-      service = await startTurnService({
-        config: { mcpAllowedHosts: [hanging.host, receiver.host], webhookDeliveries: true, webhookRetrySeconds: [] },
-      });
       const { id } = await webhookCalls(service.api, hanging.url).create();
       await insertBacklog(service.db, id, BACKLOG, attempts);
       await eventually('the share of the project', () => hanging.received.length >= MAX_STARTED_PER_PROJECT);
-    });
-    after(async () => {
-      await Promise.all([hanging.close(), receiver.close()]);
-      await service.close();
     });
 
     it('a receiver that hangs has its share of the slots, and delays neither other projects nor turns', async () => {

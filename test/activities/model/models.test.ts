@@ -1,39 +1,36 @@
 import { expect } from 'chai';
 import type { ModelEntry } from '../../../src/models/catalogue.js';
-import { startScriptedModel, text, thinking, toolUse, type ScriptedModel } from '../../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { text, thinking, toolUse, type ScriptedModel } from '../../support/scripted-model.js';
+import { useScriptedModel, useTurnService } from '../../support/use.js';
 import { TEST_MODEL } from '../../support/config.js';
 
 /** Any server that speaks the Messages API, each with its key, its limits and its way to think. */
 describe('the models of the catalogue', () => {
-  let first: ScriptedModel;
-  let second: ScriptedModel;
-  let service: TurnService;
-  before(async () => {
-    [first, second] = await Promise.all([startScriptedModel(), startScriptedModel()]);
-    process.env.FIRST_KEY = 'key-of-the-first';
-    process.env.SECOND_KEY = 'key-of-the-second';
-    process.env.ANTHROPIC_API_KEY = 'key-of-anthropic';
-    const entry = (id: string, base_url: string, more: Partial<ModelEntry>): ModelEntry => ({
-      ...TEST_MODEL,
-      ...{ id, display_name: id, model: `${id}-at-its-api`, base_url },
-      ...more,
-    });
-    service = await startTurnService({
-      models: [
-        entry('adaptive', first.url, { api_key_env: 'FIRST_KEY', thinking: 'adaptive' }),
-        entry('budget', second.url, { api_key_env: 'SECOND_KEY', thinking: 'budget', max_output_tokens: 40_000 }),
-        entry('by-default', second.url, { api_key_env: 'SECOND_KEY', max_output_tokens: 4000 }),
-        entry('short-answers', second.url, { max_output_tokens: 1000 }),
-        entry('local', second.url, { supports_thinking: false }),
-        entry('style-none', second.url, { thinking: 'none' }),
-      ],
-    });
+  const KEYS = {
+    FIRST_KEY: 'key-of-the-first',
+    SECOND_KEY: 'key-of-the-second',
+    ANTHROPIC_API_KEY: 'key-of-anthropic',
+  };
+  before(() => Object.assign(process.env, KEYS));
+  const first = useScriptedModel();
+  const second = useScriptedModel();
+  const entry = (id: string, base_url: string, more: Partial<ModelEntry>): ModelEntry => ({
+    ...TEST_MODEL,
+    ...{ id, display_name: id, model: `${id}-at-its-api`, base_url },
+    ...more,
   });
-  after(async () => {
-    for (const name of ['FIRST_KEY', 'SECOND_KEY', 'ANTHROPIC_API_KEY']) delete process.env[name];
-    await service.close();
-    await Promise.all([first.close(), second.close()]);
+  const service = useTurnService(() => ({
+    models: [
+      entry('adaptive', first.url, { api_key_env: 'FIRST_KEY', thinking: 'adaptive' }),
+      entry('budget', second.url, { api_key_env: 'SECOND_KEY', thinking: 'budget', max_output_tokens: 40_000 }),
+      entry('by-default', second.url, { api_key_env: 'SECOND_KEY', max_output_tokens: 4000 }),
+      entry('short-answers', second.url, { max_output_tokens: 1000 }),
+      entry('local', second.url, { supports_thinking: false }),
+      entry('style-none', second.url, { thinking: 'none' }),
+    ],
+  }));
+  after(() => {
+    for (const name of Object.keys(KEYS)) delete process.env[name];
   });
   afterEach(() => {
     expect([...first.refused, ...second.refused]).to.deep.equal([]);

@@ -1,35 +1,25 @@
 import { expect } from 'chai';
 import { failure, toolUse, type ReceivedRequest } from '../../support/scripted-model.js';
-import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { expectAcceptedRequests, useRegisteredMcp } from '../../support/use.js';
 
 const WINDOW = 12_000;
 
 /** An agent survives its hundredth step. */
 describe('a turn longer than its model’s context', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
-  let mcpId: string;
-  before(async () => {
-    const look = ({ arguments: input }: { arguments: Record<string, unknown> }): string =>
-      Array.from({ length: Number(input.lines) }, (_, line) => `${String(input.of)} ${line}`).join('\n');
-    mcp = await startMcpServer({ tools: [{ name: 'look', run: look }] });
-    service = await startTurnService({
-      config: { mcpAllowedHosts: [mcp.host] },
+  const lines = ({ arguments: input }: { arguments: Record<string, unknown> }): string =>
+    Array.from({ length: Number(input.lines) }, (_, line) => `${String(input.of)} ${line}`).join('\n');
+  const { service, registered } = useRegisteredMcp(
+    'shop',
+    { tools: [{ name: 'look', run: lines }] },
+    {
       model: { context_window: WINDOW, max_output_tokens: 1000, supports_thinking: false },
       scripted: { contextWindow: WINDOW },
-    });
-    mcpId = (await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url })).body.id;
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
-  });
-  beforeEach(() => service.model.reset());
-  afterEach(() => expect(service.model.refused.map(({ refused }) => refused)).to.deep.equal([]));
+    },
+  );
+  expectAcceptedRequests(service);
 
   const run = async (): Promise<{ end: { type: string }; sessionId: string }> => {
-    const sessionId = await service.session({ mcp_servers: [mcpId] });
+    const sessionId = await service.session({ mcp_servers: [registered.id] });
     await service.send(sessionId, 'Go');
     return { sessionId, end: await service.ended(sessionId) };
   };

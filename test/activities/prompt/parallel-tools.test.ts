@@ -1,41 +1,24 @@
 import { expect } from 'chai';
 import { toolUse } from '../../support/scripted-model.js';
-import { startMcpServer, type TestMcpServer } from '../../support/mcp-server.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { useRegisteredMcp } from '../../support/use.js';
 
 /** One activity for each call. One that fails leaves the others alone. Results keep the order of the calls. */
 describe('tools called in one step', () => {
-  let service: TurnService;
-  let mcp: TestMcpServer;
   let together = 0;
-  before(async () => {
-    const arrived: (() => void)[] = [];
-    const meet = ({ arguments: { n } }: { arguments: Record<string, unknown> }): Promise<string> =>
-      new Promise((resolve) => {
-        arrived.push(() => resolve(`met ${String(n)}`));
-        together = Math.max(together, arrived.length);
-        // The last one to come opens for all, in the wrong order.
-        if (arrived.length === 3) for (const open of arrived.splice(0).reverse()) open();
-      });
-    const fail = (): never => {
-      throw new Error('out of order');
-    };
-    mcp = await startMcpServer({
-      tools: [
-        { name: 'meet', run: meet },
-        { name: 'fail', run: fail },
-      ],
+  const arrived: (() => void)[] = [];
+  const meet = ({ arguments: { n } }: { arguments: Record<string, unknown> }): Promise<string> =>
+    new Promise((resolve) => {
+      arrived.push(() => resolve(`met ${String(n)}`));
+      together = Math.max(together, arrived.length);
+      // The last one to come opens for all, in the wrong order.
+      if (arrived.length === 3) for (const open of arrived.splice(0).reverse()) open();
     });
-    service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
-  });
-  after(async () => {
-    await service.close();
-    await mcp.close();
-  });
+  const fail = () => Promise.reject(new Error('out of order'));
+  const tools = Object.entries({ meet, fail }).map(([name, run]) => ({ name, run }));
+  const { service, registered } = useRegisteredMcp('shop', { tools });
 
   it('tools called in one step run at once, fail alone, and give their results in order', async () => {
-    const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'shop', url: mcp.url });
-    const sessionId = await service.session({ mcp_servers: [body.id], thinking_enabled: false });
+    const sessionId = await service.session({ mcp_servers: [registered.id], thinking_enabled: false });
     service.model.reply(
       [
         toolUse('mcp__shop__meet', { n: 0 }, { id: 'a' }),

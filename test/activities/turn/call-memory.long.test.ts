@@ -1,37 +1,27 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { heapInUse } from '../../support/heap.js';
-import { startSinkModel, type SinkModel } from '../../support/sink-model.js';
-import { startTurnService, type TurnService } from '../../support/turns.js';
+import { startSinkModel } from '../../support/sink-model.js';
+import { use, useTurnService } from '../../support/use.js';
 
 const MIB = 1024 * 1024;
 const TURNS = 10;
 /** Parsed, they take 4 MiB. */
-const TOOLS = JSON.stringify([
-  {
-    type: 'custom',
-    name: 'dense',
-    description: 'Dense',
-    input_schema: { type: 'object', enum: Array(60_000).fill({}) },
-  },
-]);
+const INPUT = { type: 'object', enum: Array(60_000).fill({}) };
+const TOOLS = JSON.stringify([{ type: 'custom', name: 'dense', description: 'Dense', input_schema: INPUT }]);
 
 describe('a model call that waits for its answer', () => {
-  let service: TurnService;
-  let model: SinkModel;
   let answerAll = (): void => undefined;
   let hold = Promise.resolve();
-  before(async () => {
-    model = await startSinkModel(() => hold);
-    const sink = { id: 'sink', display_name: 'Sink', model: 'sink', base_url: model.url };
-    const limits = { context_window: 2_000_000, max_output_tokens: 1000, supports_thinking: false };
-    service = await startTurnService({ models: [{ ...sink, ...limits }] });
-  });
-  after(async () => {
-    answerAll();
-    await service.close();
-    await model.close();
-  });
+  const model = use(
+    () => startSinkModel(() => hold),
+    (sink) => sink.close(),
+  );
+  const limits = { context_window: 2_000_000, max_output_tokens: 1000, supports_thinking: false };
+  const service = useTurnService(() => ({
+    models: [{ id: 'sink', display_name: 'Sink', model: 'sink', base_url: model.url, ...limits }],
+  }));
+  after(() => answerAll());
 
   const session = async (): Promise<string> => {
     const id = await service.session({ model_id: 'sink' });

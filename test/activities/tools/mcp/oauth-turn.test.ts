@@ -1,25 +1,18 @@
 import { expect } from 'chai';
-import { startOauthPair, type OauthPair } from '../../../support/oauth-server.js';
 import { expectNoSecrets } from '../../../support/secrets.js';
 import { toolUse } from '../../../support/scripted-model.js';
-import { startTurnService, type TurnService } from '../../../support/turns.js';
+import { useOauthPair, useTurnService } from '../../../support/use.js';
 
 describe('MCP servers with OAuth in turns', () => {
-  let service: TurnService;
-  let pair: OauthPair;
+  const pair = useOauthPair([{ name: 'echo', run: () => `you sent ${[...pair.shown].join(' ')}` }]);
+  const service = useTurnService(() => ({ config: { mcpAllowedHosts: pair.hosts } }));
   let sessionId: string;
   before(async () => {
-    pair = await startOauthPair([{ name: 'echo', run: () => `you sent ${[...pair.shown].join(' ')}` }]);
-    service = await startTurnService({ config: { mcpAllowedHosts: pair.hosts } });
     const auth = { type: 'OAUTH' };
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'guarded', url: pair.mcp.url, auth });
     sessionId = await service.session({ thinking_enabled: false, mcp_servers: [body.id] });
     const callback = await pair.consent(body.auth.authorization_url);
     expect((await fetch(`${service.url}${callback.pathname}${callback.search}`)).status).to.equal(200);
-  });
-  after(async () => {
-    await service.close();
-    await pair.close();
   });
 
   it('MCP servers with OAuth in turns have a rejected token refreshed once for 50 parallel calls, and hidden in their results', async () => {
