@@ -61,6 +61,14 @@ describe('deltas', () => {
   };
   const open = async (turn: QueuedTurn, store = new DeltaStore(db, notifier, log), onStopped?: () => void) =>
     writeDeltas(store, await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL), onStopped);
+  const eventOf = ({ id: turn_id }: QueuedTurn, id: string, position: number) => ({
+    ...{ id, turn_id, position, type: 'agent.message', created_at: new Date().toISOString(), data: '{}' },
+  });
+  const storeHello = async (turn: QueuedTurn): Promise<void> => {
+    const writer = await open(turn);
+    writer.write(DELTA, 'Hello');
+    await writer.flush();
+  };
   /** The next frames of a turn from a place on, by default from its start. */
   const read = async (turn: QueuedTurn, at = START, from = db): Promise<NextFrames> => {
     const place: StreamPlace = { ...turn, projectId, turnId: turn.id, at, isOver: false, isLive: true };
@@ -235,23 +243,13 @@ describe('deltas', () => {
     await eventually('the delta arrives', () => live() !== undefined);
     reader.take(live()!);
 
-    const event = (id: string, position: number) => {
-      return {
-        id,
-        turn_id: turn.id,
-        position,
-        type: 'agent.message',
-        created_at: new Date().toISOString(),
-        data: '{}',
-      };
-    };
     const stored = { kind: 'stored', turnId: turn.id } as const;
     const before = reads;
-    reader.take({ ...stored, position: 2, live: { after: [1, 1, 1], events: [event('event_1', 2)] } });
+    reader.take({ ...stored, position: 2, live: { after: [1, 1, 1], events: [eventOf(turn, 'event_1', 2)] } });
     expect((await after()).map(({ type }) => type)).to.deep.equal([DELTA, 'agent.message']);
     expect(reads).to.equal(before);
 
-    reader.take({ ...stored, position: 4, live: { after: [3, 0, 0], events: [event('event_3', 4)] } });
+    reader.take({ ...stored, position: 4, live: { after: [3, 0, 0], events: [eventOf(turn, 'event_3', 4)] } });
     await eventually('it reads', () => reads > before);
     expect((await after()).at(-1)!.position).to.deep.equal([1, 2, 0, 0]);
     reader.close();
@@ -308,14 +306,7 @@ describe('deltas', () => {
     await eventually('the rest reaches them', () => seen === 200);
     take(201);
     const soFar = calls;
-    const event = {
-      id: 'event_1',
-      turn_id: turn.id,
-      position: 2,
-      type: 'agent.message',
-      created_at: 'now',
-      data: '{}',
-    };
+    const event = eventOf(turn, 'event_1', 2);
     reader.take({ kind: 'stored', turnId: turn.id, position: 2, live: { after: [1, 1, 201], events: [event] } });
     expect(calls).to.equal(soFar + 1);
     const { frames } = (await reader.after(place))!;
@@ -329,7 +320,7 @@ describe('deltas', () => {
 
   it('deltas are not followed live by events that are too long for a notification', async () => {
     const turn = await running();
-    const event = { id: 'event_1', turn_id: turn.id, position: 2, type: 'agent.message', created_at: 'now' };
+    const event = eventOf(turn, 'event_1', 2);
     for (const length of [10, 8_000]) {
       const data = JSON.stringify({ content: 'ä'.repeat(length / 2) });
       notifier.notify({ ...turn, position: 2 }, { after: [1, 0, 0], events: [{ ...event, data }] });
@@ -417,9 +408,7 @@ describe('deltas', () => {
     it('deltas in partitions are stored although no worker has created the partition', async () => {
       for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
       const turn = await running();
-      const writer = await open(turn);
-      writer.write(DELTA, 'Hello');
-      await writer.flush();
+      await storeHello(turn);
       expect(await storedDeltas(db, turn.id)).to.have.length(1);
       expect(await partitions()).to.have.length(4);
     });
@@ -454,11 +443,7 @@ describe('deltas', () => {
 
     it('deltas in partitions are dropped when these are over; those of open turns stay', async () => {
       const [ended, living] = [await running(), await running()];
-      for (const turn of [ended, living]) {
-        const writer = await open(turn);
-        writer.write(DELTA, 'Hello');
-        await writer.flush();
-      }
+      for (const turn of [ended, living]) await storeHello(turn);
       await endTurn(deps, ended.id, { kind: 'cancelled' });
       expect(await dropOldPartitions(db)).to.equal(0);
       expect(await storedDeltas(db, ended.id)).to.have.length(1);
@@ -512,9 +497,7 @@ describe('deltas', () => {
                     AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()`);
       await eventually('the detach waits', async () => (await detaching()).length === 1);
       // Meanwhile streams write and read.
-      const writer = await open(turn);
-      writer.write(DELTA, 'Hello');
-      await writer.flush();
+      await storeHello(turn);
       expect(await storedDeltas(db, turn.id)).to.have.length(1);
       const waiting = await detaching();
       expect(waiting).to.have.length(1);
