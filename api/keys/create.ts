@@ -1,3 +1,4 @@
+import { groupsField } from '../../src/projects/approver-groups.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
 import { validationError } from '../../src/platform/errors.js';
@@ -6,7 +7,7 @@ import { utcTimestamp } from '../../src/platform/timestamps.js';
 import { makeKey } from '../../src/projects/keys-of-project.js';
 import { SCOPES } from '../../src/projects/permissions.js';
 import { operation } from '../http/core/operation.js';
-import { groupsField, keyWithSecretSchema, presentKeyWithSecret, scopeSchema } from './present.js';
+import { keyWithSecretSchema, presentKeyWithSecret, scopeSchema } from './present.js';
 
 export const nameField = {
   type: 'string',

@@ -1,4 +1,3 @@
-import { groupName } from '../../src/projects/approver-groups.js';
 import { described } from '../../src/platform/object-schema.js';
 import { idField, idOrNull, text, timestamp, timestampOrNull } from '../../src/platform/schema-fields.js';
 import { SCOPES } from '../../src/projects/permissions.js';
@@ -61,11 +60,3 @@ export const { schema: keyWithSecretSchema, present: presentKeyWithSecret } = pr
   },
   { ...example, key: 'ask_9pZ0…' },
 );
-
-/** Groups in a request. */
-export const groupsField = {
-  type: 'array',
-  maxItems: 20,
-  uniqueItems: true,
-  items: groupName,
-} as const;

@@ -1,9 +1,10 @@
+import { groupsField } from '../../src/projects/approver-groups.js';
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
 import { changeKey, type ProjectKey } from '../../src/projects/keys-of-project.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { nameField } from './create.js';
-import { groupsField, keySchema, presentKey } from './present.js';
+import { keySchema, presentKey } from './present.js';
 import { keyOfPath } from './resource.js';
 
 const body = {

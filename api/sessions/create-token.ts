@@ -1,12 +1,11 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { transaction } from '../../src/db/transaction.js';
 import { described, objectSchema } from '../../src/platform/object-schema.js';
-import { requireGroups } from '../../src/projects/approver-groups.js';
+import { groupsField, requireGroups } from '../../src/projects/approver-groups.js';
 import { requireScope, TOKEN_SCOPE_NAMES, TOKEN_SCOPES } from '../../src/projects/permissions.js';
 import { refuseChild } from '../../src/sessions/child-session.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { groupsField } from '../keys/present.js';
 import { sessionStateOfPath } from '../http/core/session-of-path.js';
 import { actor, presentToken, scopes, tokenSchema } from './session-token.js';
 

@@ -1,9 +1,9 @@
 import { described, objectSchema } from '../../src/platform/object-schema.js';
 import { idField, text, timestamp } from '../../src/platform/schema-fields.js';
 import { isoOf } from '../../src/platform/timestamps.js';
+import { groupsField } from '../../src/projects/approver-groups.js';
 import { TOKEN_SCOPE_NAMES } from '../../src/projects/permissions.js';
 import type { SessionToken } from '../../src/projects/session-token.js';
-import { groupsField } from '../keys/present.js';
 import type { ApiDeps } from '../deps.js';
 import type { JsonSchema } from '../http/core/operation.js';
 

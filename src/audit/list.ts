@@ -1,7 +1,7 @@
 import type { Db } from '../db/db.js';
 import { readPage } from '../db/read-page.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
-import type { AuditSource } from './write.js';
+import type { AuditSource } from '../db/entities/audit-sender.js';
 
 /** An entry as clients see it. */
 export interface ListedEntry {

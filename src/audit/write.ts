@@ -1,3 +1,4 @@
+import type { AuditSender } from '../db/entities/audit-sender.js';
 import type { Tx } from '../db/db.js';
 import { write } from '../db/transaction.js';
 import { newId } from '../platform/ids.js';
@@ -5,21 +6,9 @@ import { newId } from '../platform/ids.js';
 /** What changes that operators make with a command are called in the log. Those over HTTP have their operationId. */
 export type CommandAction = 'createKey' | 'revokeKey' | 'expireKey' | 'limitProject' | 'forgetUsage';
 
-/** How the change was asked for: with a key, with a session token that the key made, or by a command on a machine of the service. */
-export type AuditSource = 'key' | 'token' | 'command';
-
 export interface AuditResource {
   type: string;
   id: string;
-}
-
-/** Who asks for a change. */
-export interface AuditSender {
-  source: AuditSource;
-  /** Null for a command. */
-  keyId: string | null;
-  /** The person for whom the back end acts. */
-  actor: string | null;
 }
 
 /** An entry of the audit log. It has no content and no secret. */

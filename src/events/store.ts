@@ -2,7 +2,7 @@ import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import { write } from '../db/transaction.js';
 import { isWebhookEvent } from '../webhooks/event-types.js';
-import { recordDeliveries } from '../webhooks/record-deliveries.js';
+import { DELIVERIES_CHANNEL, recordDeliveries } from '../webhooks/record-deliveries.js';
 
 export interface EventRow {
   id: string;
@@ -35,6 +35,11 @@ export function insertEvents(
   ]);
   const delivered = events.filter(({ type }) => isWebhookEvent(type));
   if (delivered.length > 0) recordDeliveries(tx, turn.session_id, delivered);
+}
+
+/** After the commit of events: tells who starts deliveries, if webhooks can subscribe to one of them. */
+export function notifyDeliveries(notifier: { send(channel: string, payload: string): void }, events: EventRow[]): void {
+  if (events.some(({ type }) => isWebhookEvent(type))) notifier.send(DELIVERIES_CHANNEL, '');
 }
 
 /** A stored event as JSON text for clients: common fields first, then those of its type. */

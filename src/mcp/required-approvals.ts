@@ -1,8 +1,13 @@
 import type { McpServerRow, RequiredApproval } from '../db/entities/mcp-servers.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { requireApprover } from '../projects/approver-groups.js';
-import { requiredApprovalOf } from '../sessions/tools.js';
 import { requireKnownTools } from './store.js';
+
+/** The entry that asks for calls of the tool: that of its name, else the one without a name; null if none does. */
+export function requiredApprovalOf(required: readonly RequiredApproval[], toolName: string): RequiredApproval | null {
+  const ofName = required.find(({ name }) => name === toolName);
+  return ofName ?? required.find(({ name }) => name === undefined) ?? null;
+}
 
 /** @throws ServiceError `validation_error` for a second entry for one tool, or a second one without a name */
 export function checkRequiredApprovals(entries: readonly RequiredApproval[]): void {

@@ -13,6 +13,14 @@ export const groupName = {
   pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
 } as const;
 
+/** Groups in a request. */
+export const groupsField = {
+  type: 'array',
+  maxItems: MAX_GROUPS_OF_KEY,
+  uniqueItems: true,
+  items: groupName,
+} as const;
+
 export function isGroupName(name: string): boolean {
   return NAME.test(name);
 }

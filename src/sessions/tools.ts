@@ -1,3 +1,4 @@
+import { requiredApprovalOf } from '../mcp/required-approvals.js';
 import type { RequiredApproval } from '../db/entities/mcp-servers.js';
 import type { McpToolset, PermissionPolicy, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
 
@@ -78,12 +79,6 @@ export function mcpPermissionOf(
   const entry = requiredApprovalOf(required, toolName);
   if (entry === null) return ofSession;
   return { permission: 'ask', approvers: entry.approvers ?? ofSession.approvers, asksEverywhere: true };
-}
-
-/** The entry that asks for calls of the tool: that of its name, else the one without a name; null if none does. */
-export function requiredApprovalOf(required: readonly RequiredApproval[], toolName: string): RequiredApproval | null {
-  const ofName = required.find(({ name }) => name === toolName);
-  return ofName ?? required.find(({ name }) => name === undefined) ?? null;
 }
 
 export function mayElicit(toolsets: readonly McpToolset[], serverId?: string): boolean {

@@ -9,8 +9,7 @@ import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
 import type { OutputResult, StepOutput } from './output.js';
 import type { Turn } from '../turns/turn.js';
-import type { AskedApproval } from '../waits/kinds/approval.js';
-import { planWaits, type WaitType } from '../waits/store.js';
+import { planWaits, type AskedApproval, type WaitType } from '../waits/store.js';
 
 /** Requirement before a call runs: none, a person's decision, or a result from the client, which runs it. */
 export type CallPermission = 'allow' | 'ask' | 'custom';

@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../db/db.js';
 import { transaction, write } from '../db/transaction.js';
-import { insertEvents } from '../events/store.js';
+import { insertEvents, notifyDeliveries } from '../events/store.js';
 import { ownerOf } from '../sessions/child-session.js';
 import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/logger.js';
@@ -8,8 +8,6 @@ import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import type { Notifier } from '../stream/notify.js';
 import type { TurnPosition } from '../stream/position.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
-import { isWebhookEvent } from '../webhooks/event-types.js';
-import { DELIVERIES_CHANNEL } from '../webhooks/record-deliveries.js';
 import { OvertakenError, TurnEndedError } from './errors.js';
 import { observeOutcome, traceTurn } from './outcome.js';
 import type { TurnResult } from './outcome.js';
@@ -98,7 +96,7 @@ async function notifyWatchers({ db, notifier, log, workflows }: TurnDeps, turn: 
   const before = events[0]!.position - 1;
   const after: TurnPosition = streamed?.deltas ? [before, streamed.call, streamed.deltas] : [before, 0, 0];
   notifier.notify(turn, streamed === null ? null : { after, events });
-  if (events.some(({ type }) => isWebhookEvent(type))) notifier.send(DELIVERIES_CHANNEL, '');
+  notifyDeliveries(notifier, events);
   if (ended === null) return;
   observeOutcome(turn, ended, log);
   if (turn.parentTurnId !== null) signalParent(turn.parentTurnId, { workflows, log });

@@ -108,7 +108,8 @@ export async function storeAnswers(
     });
   } catch (error) {
     // The turn has ended since its waits were read, so they are cancelled now.
-    if (error instanceof TurnEndedError) return storeAnswers(deps, session, { answers: written, approverGroups }, record);
+    if (error instanceof TurnEndedError)
+      return storeAnswers(deps, session, { answers: written, approverGroups }, record);
     throw error;
   }
 }

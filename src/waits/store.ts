@@ -8,6 +8,8 @@ import type { Turn } from '../turns/turn.js';
 import { kindOf } from './kinds/index.js';
 import type { Outcome, WaitType } from './kinds/wait-kind.js';
 
+export type { AskedApproval } from './kinds/approval.js';
+
 export type { Outcome, WaitType };
 
 /** planned → open (asked) → closed. A question is asked at once. The end of the turn closes what is left. */

@@ -1,5 +1,6 @@
 import type { Tx } from '../../../src/db/db.js';
-import { writeEntry, type AuditEntry, type AuditResource, type AuditSender } from '../../../src/audit/write.js';
+import { writeEntry, type AuditEntry, type AuditResource } from '../../../src/audit/write.js';
+import type { AuditSender } from '../../../src/db/entities/audit-sender.js';
 import type { Call, Caller, Route } from './operation.js';
 
 /** What an operation leaves in the audit log. Null in `api/routes.ts`: nothing. */

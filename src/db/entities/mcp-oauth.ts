@@ -1,4 +1,4 @@
-import type { AuditSender } from '../../audit/write.js';
+import type { AuditSender } from './audit-sender.js';
 import { EntitySchema } from 'typeorm';
 
 /** The OAuth metadata of a resource and its authorization server (src/mcp/oauth/discover). */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
-import type { AuditSender } from '../../audit/write.js';
+import type { AuditSender } from '../../db/entities/audit-sender.js';
 import type { Tx } from '../../db/db.js';
 import type { McpOauthRow, OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import type { McpServerRow } from '../../db/entities/mcp-servers.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuditSender } from '../../audit/write.js';
+import type { AuditSender } from '../../db/entities/audit-sender.js';
 import type { Db, ObjectLiteral, Tx, UpdateQuery } from '../../db/db.js';
 import { McpOauthEntity, type McpOauthRow, type OauthDiscovery } from '../../db/entities/mcp-oauth.js';
 import { runSql, sql } from '../../db/sql.js';
