@@ -92,7 +92,7 @@ export function asksAlways({
 
 /** The custom tools, and the agents that may be called, as the form takes them; empty without any. */
 export function customToolsOf(tools: readonly SessionTool[]): string {
-  const custom = tools.flatMap((tool) => {
+  const custom = tools.flatMap((tool): object[] => {
     if (tool.type === 'agent') return [tool];
     if (tool.type !== 'custom') return [];
     const { type: _, ...fields } = tool;

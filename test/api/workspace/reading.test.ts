@@ -7,6 +7,7 @@ import { allItems } from '../../support/pages.js';
 import { readZip } from '../../support/read-zip.js';
 import { reachedLimit } from '../../support/rows.js';
 import { storedKeys } from '../../support/storage.js';
+import type { TokenScope } from '../../../src/projects/permissions.js';
 import { newToken } from '../../support/tokens.js';
 import { useService } from '../../support/use.js';
 import { giveWorkspace, newestWorkspace, sessionWithTree, writeTree, type TestTree } from '../../support/workspaces.js';
@@ -203,11 +204,19 @@ describe('reading a workspace', () => {
     expect(await errorOf(get(session, 'files'))).to.deep.equal([404, 'session_not_found']);
   });
 
-  it('reading a workspace is for keys with `files:read`: no token of the session may', async () => {
+  it('reading a workspace needs `files:read`, and the scope `workspace` of a token', async () => {
     const session = await sessionWithTree(service, TREE);
-    const token = service.as(await newToken(service, session));
-    const { status, body } = await token('GET', path(session, 'files'));
-    expect([status, body.error.details]).to.deep.equal([403, { required: 'files:read' }]);
+    const other = await sessionWithTree(service, TREE);
+    const read = async (scopes: TokenScope[], of: string): Promise<[number, unknown]> => {
+      const { status, body } = await service.as(await newToken(service, session, { scopes }))('GET', path(of, 'files'));
+      return [status, status === 200 ? body.items[0].path : body.error.details];
+    };
+    expect(await read(['workspace'], session)).to.deep.equal([200, '/workspace/bin']);
+    expect((await read(['workspace'], other))[0]).to.equal(404);
+    expect(await read(['read', 'send', 'cancel', 'answer', 'files', 'fork'], session)).to.deep.equal([
+      403,
+      { required: 'files:read' },
+    ]);
   });
 
   it('reading a workspace downloads 8 files of a project at once: the next one waits, and other projects do not wait for it', async () => {
