@@ -83,7 +83,8 @@ function reasonOfOpen({ row, waits, workers, timeline }: Facts, workflow: Descri
     }
     const lease = workers.find(({ id }) => id === worker);
     const dead = lease !== undefined && lease.dead_at !== null ? `, a worker that is dead since ${lease.dead_at}` : '';
-    const running = timeline.find((part) => part.status === 'running' && part.type !== 'queued');
+    const parts = timeline.filter(({ type }) => type !== 'queued');
+    const running = parts.find(({ status }) => status === 'running');
     return `${type} runs on ${worker}${dead}, attempt ${attempt}${running === undefined ? '' : `, since ${running.started_at}`}.`;
   });
   if (lines.length > 0) return lines;

@@ -1,7 +1,7 @@
 import type { WorkspaceToolset } from '../../../../src/db/entities/sessions.js';
-import { NO_ANNOTATIONS } from '../../../../src/mcp/asked-tool.js';
+import { NO_ANNOTATIONS, type ToolToAsk } from '../../../../src/mcp/asked-tool.js';
 import { permissionOf, type WorkspaceToolName } from '../../../../src/sessions/tools.js';
-import type { ToolDeps } from '../../tool.js';
+import type { BuiltInTool, ToolDeps } from '../../tool.js';
 import type { TurnTool } from '../../tool-source.js';
 import { deliverFileOrPath } from '../deliver-file.js';
 import { builtInTool } from '../turn-tool.js';
@@ -24,14 +24,7 @@ export function workspaceTools(deps: ToolDeps, places: CommandPlaces, entry: Wor
   const own = [bash, read, write, edit].map((tool): TurnTool => ({
     ...builtInTool(deps, tool),
     ...permissionOf(entry, tool.name),
-    asked: {
-      title: TITLES[tool.name as WorkspaceToolName],
-      annotations: NO_ANNOTATIONS,
-      serverId: null,
-      toolName: tool.name,
-      description: tool.description,
-      inputSchema: tool.inputSchema,
-    },
+    asked: askedOf(tool),
     isSerial: true,
     kindOf: () => workspaceKind(deps, places, tool),
   }));
@@ -43,4 +36,9 @@ export function workspaceTools(deps: ToolDeps, places: CommandPlaces, entry: Wor
       input.path === undefined ? ofContent.kindOf(input) : workspaceKind(deps, places, deliverFileOrPath),
   };
   return [deliver, ...own];
+}
+
+function askedOf({ name, description, inputSchema }: Pick<BuiltInTool, 'name' | 'description' | 'inputSchema'>): ToolToAsk {
+  const title = TITLES[name as WorkspaceToolName];
+  return { title, annotations: NO_ANNOTATIONS, serverId: null, toolName: name, description, inputSchema };
 }

@@ -1,3 +1,4 @@
+import { NO_ANNOTATIONS } from '../../../../src/mcp/asked-tool.js';
 import { expect } from 'chai';
 import { mcpToolsOf, type TurnServerTools } from '../../../../activities/tools/mcp/names.js';
 
@@ -34,6 +35,8 @@ describe('the tools of MCP servers in model requests', () => {
         serverName: 's',
         toolName: 'a',
         asUser: false,
+        title: null,
+        shownAnnotations: NO_ANNOTATIONS,
         repeatable: false,
         mayBeTask: false,
       },
