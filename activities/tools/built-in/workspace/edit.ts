@@ -1,9 +1,9 @@
+import { replaceText, type NotReplaced } from '../../../../src/platform/replace-text.js';
 import { MIB } from '../../../../src/platform/units.js';
 import type { BuiltInTool } from '../../tool.js';
 import { callInWorkspace, type Ran } from './call.js';
 import { isText, readPath, writePath } from './file-commands.js';
 import { isUsablePath, PATH_PROPERTY, wrongPath } from './path-input.js';
-import { replaceText } from './replace-text.js';
 
 /** Of a file before and after. */
 const MAX_EDITED_BYTES = 8 * MIB;
@@ -55,7 +55,7 @@ export const edit: BuiltInTool = {
       if (!isText(text)) return fail('is not text');
       const { old_string: old, new_string: now, replace_all: all = false } = input;
       const edited = await replaceText(text, { old, now, all }, MAX_EDITED_BYTES);
-      if ('reason' in edited) return fail(edited.reason);
+      if ('problem' in edited) return fail(reasonOf(edited.problem));
       const reason = await writePath(sandbox, path, edited.text);
       if (reason !== null) return fail(reason);
       const times = edited.count === 1 ? 'once' : `${edited.count} times`;
@@ -68,3 +68,10 @@ export const edit: BuiltInTool = {
     });
   },
 };
+
+function reasonOf(problem: NotReplaced): string {
+  if ('size' in problem)
+    return `would have ${problem.size} bytes, and edit writes at most ${MAX_EDITED_BYTES}: use bash`;
+  if (problem.count === 0) return 'does not contain old_string';
+  return `contains old_string ${problem.count} times: make it longer, or set replace_all`;
+}

@@ -1,4 +1,4 @@
-import { Pauses } from '../../../../src/platform/pauses.js';
+import { Pauses } from './pauses.js';
 
 /** Bytes that are looked at between two looks at the clock. */
 const PIECE_BYTES = 16 * 1024;
@@ -9,23 +9,26 @@ interface Replacement {
   all: boolean;
 }
 
+/** Why nothing was replaced: the text is not there, is there `count` times, or the result would have `size` bytes. */
+export type NotReplaced = { count: number } | { size: number };
+
 /**
- * Replaces a text in UTF-8 by another one, in time that is linear in all three, and in pieces.
- * @returns the new text, or why there is none
+ * Replaces a text in UTF-8 by another one, literally, in time that is linear in all three, and in pieces.
+ * @param replacement `old`, which is not empty, must be there exactly once unless `all`
+ * @param maxBytes of the result
  */
 export async function replaceText(
   text: Buffer,
   { old, now, all }: Replacement,
   maxBytes: number,
-): Promise<{ text: Buffer; count: number } | { reason: string }> {
+): Promise<{ text: Buffer; count: number } | { problem: NotReplaced }> {
   const [pattern, replacement] = [Buffer.from(old), Buffer.from(now)];
   let count = 0;
   // What is not well-formed is in no text: as bytes it would be found where a text has U+FFFD.
   if (old.isWellFormed()) await eachMatch(text, pattern, () => (count += 1));
-  if (count === 0) return { reason: 'does not contain old_string' };
-  if (count > 1 && !all) return { reason: `contains old_string ${count} times: make it longer, or set replace_all` };
+  if (count === 0 || (count > 1 && !all)) return { problem: { count } };
   const size = text.length + count * (replacement.length - pattern.length);
-  if (size > maxBytes) return { reason: `would have ${size} bytes, and edit writes at most ${maxBytes}: use bash` };
+  if (size > maxBytes) return { problem: { size } };
   const result = Buffer.allocUnsafe(size);
   let [from, to] = [0, 0];
   await eachMatch(text, pattern, (begin) => {
