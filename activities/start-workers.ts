@@ -13,6 +13,7 @@ import type { TemporalTracing } from '../src/temporal/tracing.js';
 import { ActivitySlots } from './activity-slots.js';
 import type { ActivityDeps } from './deps.js';
 import { createActivities } from './index.js';
+import { createErasureActivities } from './erasures/index.js';
 import { createMaintenanceActivities } from './maintenance/index.js';
 import { createScheduleActivities } from './schedules/fire.js';
 import { createScheduleWorker } from './schedules/worker.js';
@@ -63,6 +64,15 @@ export async function startWorkers({
     const activities = {
       ...createActivities(deps),
       ...createMaintenanceActivities({ config, db: backgroundPool, log, storage }),
+      ...createErasureActivities({
+        config,
+        db: backgroundPool,
+        log,
+        notifier,
+        storage,
+        mcpNetwork: network,
+        workflows,
+      }),
     };
     const worker = await createTurnWorker(shared, config, activities, activitySlots);
     const firing = { config, db, log, notifier, models: catalogue, workflows };

@@ -4,6 +4,9 @@ import { getAgent } from './agents/get.js';
 import { listAgents } from './agents/list.js';
 import { updateAgent } from './agents/update.js';
 import { getAgentVersion, listAgentVersions } from './agents/versions.js';
+import { createErasure } from './erasures/create.js';
+import { getErasure } from './erasures/get.js';
+import { listErasures } from './erasures/list.js';
 import { getEvent } from './events/get.js';
 import { listEvents } from './events/history.js';
 import { streamEvents } from './events/stream.js';
@@ -41,6 +44,16 @@ import { getKey } from './keys/get.js';
 import { listKeys } from './keys/list.js';
 import { revokeKey } from './keys/revoke.js';
 import { updateKey } from './keys/update.js';
+import { memoryContent } from './memories/content.js';
+import { createMemory } from './memories/create.js';
+import { deleteMemories } from './memories/delete-all.js';
+import { deleteMemoryFiles } from './memories/delete-files.js';
+import { deleteMemory } from './memories/delete.js';
+import { getMemory } from './memories/get.js';
+import { listMemoryFiles } from './memories/list-files.js';
+import { listMemoryVersions } from './memories/list-versions.js';
+import { listMemories } from './memories/list.js';
+import { writeMemoryFile } from './memories/write-file.js';
 import { listModels } from './models/list.js';
 import { createSchedule } from './schedules/create.js';
 import { deleteSchedule } from './schedules/delete.js';
@@ -191,5 +204,18 @@ export const routes: Route[] = [
   ['PATCH',  '/v1/keys/{key_id}',                                         'keys:write',        LIMITED,   updateKey,                    null,     { details: KEY_DETAILS }],
   ['DELETE', '/v1/keys/{key_id}',                                         'keys:write',        LIMITED,   revokeKey,                    null,     RECORDED],
   ['GET',    '/v1/audit-log',                                             'audit:read',        UNLIMITED, listAuditEntries,             null,     null],
+  ['POST',   '/v1/memories',                                              'memories:write',    LIMITED,   createMemory,                 null,     makes('memory')],
+  ['GET',    '/v1/memories',                                              'memories:read',     UNLIMITED, listMemories,                 null,     null],
+  ['DELETE', '/v1/memories',                                              'memories:write',    LIMITED,   deleteMemories,               null,     RECORDED],
+  ['GET',    '/v1/memories/{memory_id}',                                  'memories:read',     UNLIMITED, getMemory,                    null,     null],
+  ['DELETE', '/v1/memories/{memory_id}',                                  'memories:write',    LIMITED,   deleteMemory,                 null,     RECORDED],
+  ['GET',    '/v1/memories/{memory_id}/files',                            'memories:read',     UNLIMITED, listMemoryFiles,              null,     null],
+  ['POST',   '/v1/memories/{memory_id}/files',                            'memories:write',    LIMITED,   writeMemoryFile,              null,     RECORDED],
+  ['DELETE', '/v1/memories/{memory_id}/files',                            'memories:write',    LIMITED,   deleteMemoryFiles,            null,     RECORDED],
+  ['GET',    '/v1/memories/{memory_id}/content',                          'memories:read',     UNLIMITED, memoryContent,                null,     null],
+  ['GET',    '/v1/memories/{memory_id}/versions',                         'memories:read',     UNLIMITED, listMemoryVersions,           null,     null],
+  ['POST',   '/v1/erasures',                                              'users:erase',       LIMITED,   createErasure,                null,     makes('erasure')],
+  ['GET',    '/v1/erasures',                                              'users:erase',       UNLIMITED, listErasures,                 null,     null],
+  ['GET',    '/v1/erasures/{erasure_id}',                                 'users:erase',       UNLIMITED, getErasure,                   null,     null],
   ['GET',    '/files/{file_id}',                                          null,                UNLIMITED, fileContent,                  null,     null],
 ];

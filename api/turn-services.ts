@@ -6,6 +6,7 @@ import { Feed } from '../src/stream/feed.js';
 import { Notifier } from '../src/stream/notify.js';
 import type { Logger } from '../src/platform/logger.js';
 import { connectLazily } from '../src/temporal/connection.js';
+import type { ErasureWorkflows } from '../src/temporal/erasure-workflows.js';
 import type { TurnWorkflows } from '../src/temporal/turn-workflows.js';
 import { openTurnEngine, type TurnEngine } from '../src/engine.js';
 import type { Schedules } from '../src/schedules/open.js';
@@ -16,6 +17,7 @@ export interface TurnServices {
   notifier: Notifier;
   workflows: TurnWorkflows;
   schedules: Schedules;
+  erasures: ErasureWorkflows;
   feed: Feed;
   streams: OpenStreams;
   health: TurnEngine['health'];
@@ -54,6 +56,7 @@ export function openTurnServices(
       notifier,
       workflows: engine.workflows,
       schedules: engine.schedules,
+      erasures: engine.erasures,
       feed,
       streams,
       health: engine.health,

@@ -24,7 +24,7 @@ export type PathsOfDocument = Record<string, Record<string, Operation>>;
 /** Links open the first two in a browser. The others have methods of their own in client/src/client.ts. */
 const BY_HAND = [
   ...['fileContent', 'mcpOauthCallback', 'streamEvents', 'downloadFile', 'sendAnswers'],
-  ...['workspaceContent', 'workspaceArchive', 'skillContent'],
+  ...['workspaceContent', 'workspaceArchive', 'skillContent', 'memoryContent'],
 ];
 const PAGING = ['limit', 'cursor'];
 

@@ -20,6 +20,8 @@ import { startRounds, type Round } from './platform/rounds.js';
 import { raisedBudgets } from './waits/raised-budgets.js';
 import { childNews } from './delegations/relay.js';
 import { childWaits, orphanedChildren } from './delegations/rounds.js';
+import { staleErasures, type ErasureRoundDeps } from './erasures/round.js';
+import { createErasureWorkflows, type ErasureWorkflows } from './temporal/erasure-workflows.js';
 import { authorizedWaits } from './waits/authorized-waits.js';
 import { closedWorkflows } from './reconciler/closed-workflows.js';
 import type { ReconcileDeps } from './reconciler/deps.js';
@@ -36,18 +38,20 @@ import { MAX_CHILDREN, MAX_WAIT_SECONDS } from './sessions/tools.js';
 const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
 
-type RoundDeps = ReconcileDeps & { leader: Lease };
+type RoundDeps = ReconcileDeps & ErasureRoundDeps & { leader: Lease };
 /** What the leader does again and again, beside the round of schedules. */
 const ROUNDS: readonly Round<RoundDeps>[] = [
   ...[staleTurns, closedWorkflows, overdueCancels, crashedWorkers],
   ...[authorizedWaits, raisedBudgets, deltaPartitions, deadTokenStreams, rowBytes],
   ...[childNews, childWaits, orphanedChildren],
+  staleErasures,
 ];
 
 /** In each process: starts the workflows of turns, and reconciles turns if this process becomes the leader. */
 export interface TurnEngine {
   workflows: TurnWorkflows;
   schedules: Schedules;
+  erasures: ErasureWorkflows;
   health: () => Promise<Omit<PartStates, 'postgres' | 'sandbox' | 'sandbox_limits'>>;
   /** Whether the namespace has the search attributes. */
   searchable: () => boolean;
@@ -101,6 +105,7 @@ export function openTurnEngine(
     eager,
     searchable: () => searchable,
   });
+  const erasures = createErasureWorkflows(client, config);
   const schedules = openSchedules(client, { config, db: backgroundPool, log, models, notifier, workflows }, config);
   const leader = new Lease(backgroundPool, {
     name: `reconciler:${namespace}`,
@@ -110,7 +115,7 @@ export function openTurnEngine(
   });
   const count = (action: string): void => reconcileActions.inc({ action });
   const deps: RoundDeps = {
-    ...{ db: backgroundPool, notifier, workflows, log, config, count, leader },
+    ...{ db: backgroundPool, notifier, workflows, erasures, log, config, count, leader },
     turnTimeoutMs: config.turnTimeoutSeconds * 1000,
   };
   const stopRounds = startRounds([...ROUNDS, schedules.round], deps, leader);
@@ -122,6 +127,7 @@ export function openTurnEngine(
   return {
     workflows,
     schedules,
+    erasures,
     searchable: () => searchable,
     async health() {
       const [temporal, worker] = await Promise.all([

@@ -68,6 +68,13 @@ export interface FireScheduleInput {
   scheduleId: string;
 }
 
+/** Erases a person; the workflow's id is the erasure's. */
+export const ERASURE_WORKFLOW = 'erasure';
+
+export interface ErasureInput {
+  erasureId: string;
+}
+
 /** Runs one maintenance task to its end. A Temporal schedule per task starts it. */
 export const MAINTENANCE_WORKFLOW = 'maintenance';
 
@@ -79,6 +86,8 @@ export const MAINTENANCE_TASKS = [
   'storage',
   'webhook-deliveries',
   'schedule-runs',
+  'memory-versions',
+  'erasures',
   'usage',
   'audit-log',
 ] as const;

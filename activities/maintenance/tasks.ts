@@ -1,10 +1,13 @@
 import { createAuditPartitions, dropOldAuditPartitions, forgetRefusalCounts } from '../../src/audit/partitions.js';
+import { forgetErasedUsers } from '../../src/erasures/store.js';
+import { transaction } from '../../src/db/transaction.js';
 import type { Database } from '../../src/db/db.js';
 import type { Config } from '../../src/platform/config.js';
 import { cleanStorage, type CleanPosition } from '../../src/files/maintenance.js';
 import type { Storage } from '../../src/files/storage.js';
 import type { Logger } from '../../src/platform/logger.js';
 import { forgetOldAnswers } from '../../src/projects/idempotency.js';
+import { forgetOldVersions } from '../../src/memories/store.js';
 import { deleteOldRuns } from '../../src/schedules/runs.js';
 import { expireSessions, purgeSessions } from '../../src/sessions/purge.js';
 import { deleteOldDeliveries } from '../../src/webhooks/deliveries.js';
@@ -13,7 +16,7 @@ import type { MaintenanceTask } from '../../workflows/contract.js';
 import type { MaintenanceCounts, MaintenancePosition, MaintenanceStep } from './activities.js';
 
 export interface MaintenanceDeps {
-  config: Pick<Config, 'retentionDays' | 'usageMetadataDays' | 'auditLogDays'>;
+  config: Pick<Config, 'retentionDays' | 'usageMetadataDays' | 'auditLogDays' | 'memoryVersionDays'>;
   db: Database;
   log: Logger;
   storage: Storage;
@@ -52,6 +55,18 @@ export const TASKS: Readonly<Record<MaintenanceTask, Task>> = {
   /** Runs of schedules older than 30 days, and schedules deleted for as long. */
   async 'schedule-runs'({ db }) {
     return whileFull(await deleteOldRuns(db, BATCH));
+  },
+
+  /** Versions of memories older than MEMORY_VERSION_DAYS. The present texts of files stay. */
+  async 'memory-versions'({ config, db }) {
+    return whileFull({
+      versions: await transaction(db, (tx) => forgetOldVersions(tx, config.memoryVersionDays, BATCH)),
+    });
+  },
+
+  /** The users whom erasures named that ended 30 days ago. */
+  async erasures({ db }) {
+    return whileFull({ users: await forgetErasedUsers(db, BATCH) });
   },
 
   /** Adds the usage of turns to the sums of GET usage, and forgets the metadata of turns that ended long ago. */

@@ -2,6 +2,7 @@ import type { Tx } from '../../src/db/db.js';
 import type { NewEvent } from '../../src/events/schema.js';
 import type { ToolDefinition } from '../../src/models/request.js';
 import type { ToolToAsk } from '../../src/mcp/asked-tool.js';
+import type { ToolPermission } from '../../src/sessions/tools.js';
 import type { RequestContext } from '../../src/steps/conversation.js';
 import type { CallPermission } from '../../src/steps/step-calls.js';
 import type { Turn } from '../../src/turns/turn.js';
@@ -47,6 +48,10 @@ export interface TurnTool {
   asksEverywhere?: boolean;
   /** Of a tool whose calls a person allows: what the person is shown, and what an approval may be remembered of. */
   asked?: ToolToAsk;
+  /** `permission` and `approvers` of a call with this input, where they are not those of all calls. */
+  permissionOf?(input: Record<string, unknown>): Pick<ToolPermission, 'permission' | 'approvers'>;
+  /** By which an input is checked that a person puts in place of this one, where the tool's schema allows too much. */
+  changeSchemaOf?(input: Record<string, unknown>): object;
   /** Calls of such tools in one step run one after another. */
   isSerial: boolean;
   /** Whose definition it is, for people; null for one of the service's own. */

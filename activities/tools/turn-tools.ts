@@ -1,7 +1,7 @@
 import { askedTool, type AskedTool } from '../../src/mcp/asked-tool.js';
 import type { ToolDefinition } from '../../src/models/request.js';
 import type { TurnContext } from '../../src/steps/context.js';
-import type { CallApproval, CallPermission } from '../../src/steps/step-calls.js';
+import type { CallApproval, CallPermission, NamedCall } from '../../src/steps/step-calls.js';
 import type { DefinitionLimits } from './definition-bytes.js';
 import { outcomeUnknown } from './outcomes.js';
 import { textResult } from './tool.js';
@@ -17,13 +17,12 @@ export interface OfferedPermission {
   asksEverywhere: boolean;
 }
 
-/** What a call of this name needs in a turn, whose session has `tools` or not. The name may be one that the turn does not offer. */
-export function approvalOf(
-  permissions: ReadonlyMap<string, OfferedPermission>,
-  hasTools: boolean,
-  toolName: string,
-): CallApproval {
-  const { permission, approvers, asksEverywhere } = permissions.get(toolName) ?? ALLOWED;
+/** What a call with an input needs, by the full name of its tool. */
+export type Permissions = ReadonlyMap<string, (input: Record<string, unknown>) => OfferedPermission>;
+
+/** What a call needs in a turn, whose session has `tools` or not. Its name may be one that the turn does not offer. */
+export function approvalOf(permissions: Permissions, hasTools: boolean, { name, input }: NamedCall): CallApproval {
+  const { permission, approvers, asksEverywhere } = permissions.get(name)?.(input) ?? ALLOWED;
   return { permission: hasTools || asksEverywhere ? permission : null, approvers };
 }
 
@@ -50,37 +49,37 @@ export function definitionsOf(tools: readonly TurnTool[], found: readonly string
 }
 
 /** What the calls of each tool need, by its full name. */
-export function permissionsOf(tools: readonly TurnTool[]): Map<string, OfferedPermission> {
-  return new Map(
-    tools.map(({ definition: { name }, permission, approvers = [], asksEverywhere = false }) => [
-      name,
-      { permission, approvers, asksEverywhere },
-    ]),
-  );
+export function permissionsOf(tools: readonly TurnTool[]): Permissions {
+  return new Map(tools.map((tool) => [tool.definition.name, (input) => permissionOfCall(tool, input)] as const));
+}
+
+function permissionOfCall(tool: TurnTool, input: Record<string, unknown>): OfferedPermission {
+  const { permission, approvers = [], asksEverywhere = false } = tool;
+  return { permission, approvers, asksEverywhere, ...tool.permissionOf?.(input) };
 }
 
 export function serialToolsOf(tools: readonly TurnTool[]): Set<string> {
   return new Set(tools.filter(({ isSerial }) => isSerial).map(({ definition: { name } }) => name));
 }
 
-/** The tools of these names whose calls a person allows, by name. */
+/** The tools of calls that a person allows, each as it is for its call; null if a tool is not known. */
 export function askedToolsOf(
   sources: Sources,
   turn: TurnContext,
-  names: readonly string[],
+  calls: readonly NamedCall[],
   limits: DefinitionLimits,
-): Map<string, AskedTool> {
-  const named = new Set(names);
+): (AskedTool | null)[] {
   // Nobody asks a child session for what it remembers.
   const mayRemember = turn.parentTurnId === null;
-  const tools = offerTools(sources, { turn, customTools: [], outputSchema: null }, limits);
-  return new Map(
-    tools.flatMap(({ definition: { name }, asked, approvers = [], asksEverywhere = false }) =>
-      asked !== undefined && named.has(name)
-        ? [[name, askedTool(asked, { approvers, mayRemember: mayRemember && !asksEverywhere })]]
-        : [],
-    ),
-  );
+  const offered = offerTools(sources, { turn, customTools: [], outputSchema: null }, limits);
+  const tools = new Map(offered.map((tool) => [tool.definition.name, tool]));
+  return calls.map(({ name, input }) => {
+    const tool = tools.get(name);
+    if (tool?.asked === undefined) return null;
+    const { approvers, asksEverywhere } = permissionOfCall(tool, input);
+    const changeSchema = tool.changeSchemaOf?.(input) ?? tool.asked.inputSchema;
+    return askedTool(tool.asked, { approvers, mayRemember: mayRemember && !asksEverywhere }, changeSchema);
+  });
 }
 
 /** Finds how a call of a turn is made. */

@@ -153,10 +153,10 @@ async function callAndStore(
         answer: { ...answer, content },
         callOf: prepared.callOf,
         showsThinking: prepared.showsThinking,
-        approvalOf: (name) => approvalOf(prepared.permissions, prepared.hasTools, name),
-        askedTools: async (names) => {
+        approvalOf: (toolCall) => approvalOf(prepared.permissions, prepared.hasTools, toolCall),
+        askedTools: async (calls) => {
           const turn = await loadContext(deps.db, call.turnId);
-          return askedToolsOf(deps.toolSources, turn, names, definitionLimits(deps, turn));
+          return askedToolsOf(deps.toolSources, turn, calls, definitionLimits(deps, turn));
         },
         isLast: call.step >= config.maxSteps,
         output,

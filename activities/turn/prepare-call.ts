@@ -17,13 +17,7 @@ import type { Need, Reserve } from '../../src/sessions/budget.js';
 import { budgetOf, neededOf, reserveFor } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import { definitionBytes, maxDefinitionBytes, type DefinitionLimits } from '../tools/definition-bytes.js';
-import {
-  definitionsOf,
-  offerTools,
-  permissionsOf,
-  serialToolsOf,
-  type OfferedPermission,
-} from '../tools/turn-tools.js';
+import { definitionsOf, offerTools, permissionsOf, serialToolsOf, type Permissions } from '../tools/turn-tools.js';
 import type { TurnTool } from '../tools/tool-source.js';
 import { definitionLimits } from './definition-limits.js';
 import { toolAliases } from '../../src/models/aliases.js';
@@ -63,7 +57,7 @@ export interface PreparedCall {
   /** Our estimate of the request's input tokens. */
   estimated: number;
   /** Full names of the offered tools, each with the answer that its calls need. */
-  permissions: Map<string, OfferedPermission>;
+  permissions: Permissions;
   /** False in a session without `tools`: its calls have no permission. */
   hasTools: boolean;
   /** Servers may ask questions while the calls run. */

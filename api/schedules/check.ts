@@ -85,7 +85,7 @@ interface TargetBody {
  * Checks a target as POST sessions would.
  * @throws ServiceError `validation_error`, `insufficient_scope`
  */
-export async function checkTarget(caller: Pick<Caller, 'scopes'>, body: TargetBody): Promise<Target> {
+export async function checkTarget(caller: Pick<Caller, 'projectId' | 'scopes'>, body: TargetBody): Promise<Target> {
   const { type, session, session_id } = body;
   const [wanted, other] =
     type === 'new_session' ? (['session', 'session_id'] as const) : (['session_id', 'session'] as const);

@@ -6,7 +6,7 @@ import { continueTurn } from '../../src/turns/continue.js';
 import { launchTurn } from '../../src/turns/begin.js';
 import { refuseChild } from '../../src/sessions/child-session.js';
 import { operation } from '../http/core/operation.js';
-import { sessionStateOfPath } from '../http/core/session-of-path.js';
+import { openSessionOfPath } from '../http/core/session-of-path.js';
 import { sendMessage } from './send-message.js';
 
 export const continueSessionTurn = operation({
@@ -36,7 +36,7 @@ export const continueSessionTurn = operation({
     'too_many_running_turns',
     'storage_limit_reached',
   ],
-  resource: sessionStateOfPath,
+  resource: openSessionOfPath,
   async handle({ deps, caller, resource: session, record, log }) {
     refuseChild(session);
     checkStorage(session.stored, deps.config.maxStoragePerProject);

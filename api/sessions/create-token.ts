@@ -6,7 +6,7 @@ import { requireScope, TOKEN_SCOPE_NAMES, TOKEN_SCOPES } from '../../src/project
 import { refuseChild } from '../../src/sessions/child-session.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { sessionStateOfPath } from '../http/core/session-of-path.js';
+import { openSessionOfPath } from '../http/core/session-of-path.js';
 import { actor, presentToken, scopes, tokenSchema } from './session-token.js';
 
 const MIN_SECONDS = 60;
@@ -48,7 +48,7 @@ export const createSessionToken = operation<Body, SessionState & { family_id: st
   body,
   success: { status: 201, description: 'The token.', schema: tokenSchema },
   errors: ['session_not_found', 'not_an_approver', 'child_session'],
-  resource: sessionStateOfPath,
+  resource: openSessionOfPath,
   check({ caller, body }) {
     const named = TOKEN_SCOPE_NAMES.filter((name) => body.scopes.includes(name));
     for (const permission of named.flatMap((name) => TOKEN_SCOPES[name])) requireScope(caller, permission);

@@ -156,7 +156,7 @@ async function configurationOf({
   const { models } = deps;
   const { model_id, agent: given } = body;
   if (given !== undefined) {
-    const agent = await resolveReference(deps, session.project_id, given);
+    const agent = await resolveReference(deps, session.project_id, given, session.end_user);
     checkBudgetForReference(models, session.budget, agent);
     return { agent };
   }

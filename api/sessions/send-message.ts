@@ -10,7 +10,7 @@ import type { WaitingMessage } from '../../src/messages/queue.js';
 import { refuseChild } from '../../src/sessions/child-session.js';
 import type { SessionState } from '../../src/sessions/store.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
-import { sessionOfPath, sessionStateOfPath } from '../http/core/session-of-path.js';
+import { sessionOfPath, openSessionOfPath } from '../http/core/session-of-path.js';
 
 const body = {
   ...messageBody,
@@ -55,7 +55,7 @@ export const sendMessage = operation<Body, SessionState & { stored: StoredBytes 
     'too_many_running_turns',
     'storage_limit_reached',
   ],
-  resource: sessionStateOfPath,
+  resource: openSessionOfPath,
   async check({ deps, caller, body }) {
     if (caller.token !== null) checkTokenMessage(caller.token, body);
     await checkMessage(deps, caller, body);

@@ -128,7 +128,7 @@ async function agentFor(
   if (session.agent === null) {
     throw validationError('/agent', 'cannot be given to a session of its own configuration: fork it with `agent`');
   }
-  return resolveReference(deps, projectId, given);
+  return resolveReference(deps, projectId, given, session.end_user);
 }
 
 /** Of a deleted agent a session no longer follows, but new references to it are refused. */

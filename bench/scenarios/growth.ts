@@ -144,7 +144,9 @@ async function measure(db: Database, admin: pg.Client, projectId: string, turns:
     row(`${name}: page of a search without a hit (${list.name})`, shown(searched, 1));
   }
   const forked = await timedEach(SAMPLES, (n) =>
-    transaction(db, (tx) => forkSession(tx, { id: rows[n]!.id, project_id: projectId }, {}, { byToken: false }, 0)),
+    transaction(db, (tx) =>
+      forkSession(tx, { id: rows[n]!.id, project_id: projectId, end_user: null }, {}, { byToken: false }, 0),
+    ),
   );
   row(`${name}: fork of ten turns`, shown(forked, 1));
   await admin.query(

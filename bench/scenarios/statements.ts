@@ -23,6 +23,8 @@ const TASKS = [
   'idempotency-records',
   'webhook-deliveries',
   'schedule-runs',
+  'memory-versions',
+  'erasures',
   'usage',
   'storage',
   'retention',

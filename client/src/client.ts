@@ -54,6 +54,17 @@ export class AgentSessionClient extends Operations {
     return this.#download(`/v1/sessions/${segment(sessionId)}/workspace/content`, { path }, options);
   }
 
+  /** The text of a file of a memory: as it is, or as a version of the memory left it. */
+  memoryContent(
+    memoryId: string,
+    path: string,
+    { version, ...options }: RequestOptions & { version?: number } = {},
+  ): Promise<string> {
+    const query = { path, ...(version !== undefined && { version: String(version) }) };
+    const address = `/v1/memories/${segment(memoryId)}/content`;
+    return this.transport.send('GET', address, { query, ...options }, (response) => response.text());
+  }
+
   /** The content of a file of a skill. Read it as that of `downloadFile`. */
   skillContent(skillId: string, path: string, options: RequestOptions = {}): Promise<Response> {
     return this.#download(`/v1/skills/${segment(skillId)}/content`, { path }, options);

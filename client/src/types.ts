@@ -42,6 +42,15 @@ export type McpAuthorizationAction = Extract<RequiredAction, { type: 'mcp_author
 export type ToolConfirmationAction = Extract<RequiredAction, { type: 'tool_confirmation' }>;
 /** A call that waits for a person's decision or for the client's result. */
 export type WaitingCall = Exclude<RequiredAction, Elicitation | BudgetAction | McpAuthorizationAction>;
+/** The erasure of a person. */
+export type Erasure = Schemas['Erasure'];
+export type NewErasure = Schemas['NewErasure'];
+/** What agents keep between sessions. */
+export type Memory = Schemas['Memory'];
+export type MemoryFile = Schemas['MemoryFile'];
+export type MemoryVersion = Schemas['MemoryVersion'];
+export type NewMemory = Schemas['NewMemory'];
+export type NewMemoryFile = Schemas['NewMemoryFile'];
 export type Webhook = Schemas['Webhook'];
 /** The response of creation and rotation. Only these show the secret. */
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
@@ -147,6 +156,9 @@ export type CredentialQuery = PageQuery & Schemas['CredentialFilter'];
 export type FileQuery = PageQuery & Schemas['FileFilter'];
 /** Filters of the audit log; all of them must match. */
 export type AuditEntryQuery = PageQuery & Schemas['AuditEntryFilter'];
+export type MemoryQuery = PageQuery & Schemas['MemoryFilter'];
+export type MemoryFileQuery = PageQuery & Schemas['MemoryFileFilter'];
+export type MemoryVersionQuery = PageQuery & Schemas['MemoryVersionFilter'];
 export type WebhookDeliveryQuery = PageQuery & Schemas['WebhookDeliveryFilter'];
 /** A file, folder or link of a session's workspace. */
 export type WorkspaceFile = Schemas['WorkspaceFile'];

@@ -14,6 +14,7 @@ import {
   toOwnConfiguration,
   withDefaults,
 } from '../sessions/configuration.js';
+import { checkMemories } from '../sessions/tool-fields.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from '../sessions/metadata.js';
 import { insertSession, insertSessionOfAgent, type OwnConfiguration, type Session } from '../sessions/store.js';
 import {
@@ -70,7 +71,7 @@ type CheckedSession = Pick<NewSessionBody, 'metadata' | 'budget' | 'user'> &
  * @throws ServiceError `validation_error`, `insufficient_scope`
  */
 export async function checkNewSession(
-  caller: { scopes: ReadonlySet<string> },
+  caller: { projectId: string; scopes: ReadonlySet<string> },
   body: NewSessionBody,
 ): Promise<NewSessionBody> {
   const { agent, model_id } = body;
@@ -83,6 +84,7 @@ export async function checkNewSession(
   if (model_id === undefined) throw validationError('/model_id', 'is required');
   const whole = withDefaults({ ...body, model_id });
   await checkConfiguration(caller, whole);
+  checkMemories(whole.tools, { projectId: caller.projectId, user: body.user, agentId: null });
   return whole;
 }
 
@@ -98,7 +100,7 @@ export async function resolveNewSession(
 ): Promise<CheckedSession> {
   const { metadata, budget, user } = body;
   if (body.agent !== undefined) {
-    const agent = await resolveReference(deps, projectId, body.agent);
+    const agent = await resolveReference(deps, projectId, body.agent, user);
     checkBudgetForReference(deps.models, budget, agent);
     return { agent, metadata, budget, user };
   }

@@ -4,6 +4,8 @@ import type { Overrides } from '../db/entities/sessions.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Config } from '../platform/config.js';
+import { ownerOf, type MemoryKind } from '../memories/owner.js';
+import { validationError } from '../platform/errors.js';
 import { objectSchema, shownAs } from '../platform/object-schema.js';
 import { requireScope } from '../projects/permissions.js';
 import { checkBudgetForModel, type Budget } from '../sessions/budget.js';
@@ -104,6 +106,7 @@ export interface ResolvedReference extends AgentOfSession {
 
 /**
  * Finds the version of an agent and checks what the overrides name, with the rules of POST sessions.
+ * @param user that of the session: the agent's memories may need one
  * @throws ServiceError `agent_not_found`, `agent_version_not_found`, `unknown_model`, `validation_error`, `skill_not_found`,
  * `workspace_unavailable`
  */
@@ -111,6 +114,7 @@ export async function resolveReference(
   deps: ReferenceDeps,
   projectId: string,
   given: Reference,
+  user: string | null,
 ): Promise<ResolvedReference> {
   const { models, config } = deps;
   const { id, version: wanted } = typeof given === 'string' ? { id: given, version: undefined } : given;
@@ -126,7 +130,9 @@ export async function resolveReference(
   const fallbackModelIds = (fallbacks ?? configuration.fallback_model_ids).filter((fallback) => fallback !== modelId);
   for (const fallback of fallbackModelIds) requireModel(models, fallback);
   await requireAgentSkills(deps.db, projectId, overrides.skills ?? []);
-  const { has_workspace: hasWorkspace } = configuration;
+  const { has_workspace: hasWorkspace, memories } = configuration;
+  if (memories.some((of) => ownerOf(of, { projectId, user, agentId: id }) === null))
+    throw validationError('/agent', 'has a memory of a user, so the session needs `user`');
   if (hasWorkspace) requireSandbox(config);
   const version = wanted === 'live' ? null : number;
   const currency = price?.currency ?? null;
@@ -137,12 +143,15 @@ interface ModelsOfVersion {
   model_id: string;
   fallback_model_ids: string[];
   has_workspace: boolean;
+  /** Of which kinds it has memories. */
+  memories: MemoryKind[];
 }
 
 async function findModels(db: Database | Tx, agentId: string, version: number): Promise<ModelsOfVersion | undefined> {
   const [found] = await runSql<ModelsOfVersion>(
     db,
-    sql`SELECT model_id, fallback_model_ids, ${rawSql(HAS_ENTRY('workspace'))} AS has_workspace
+    sql`SELECT model_id, fallback_model_ids, ${rawSql(HAS_ENTRY('workspace'))} AS has_workspace, ARRAY(
+            SELECT entry->>'of' FROM json_array_elements(c.tools) AS entry WHERE entry->>'type' = 'memory') AS memories
         FROM configurations c WHERE id = ${configurationIdOf(agentId, version)}`,
   );
   return found;

@@ -40,6 +40,14 @@ export const elicitationContent = {
  * types and the OpenAPI document are derived from it.
  */
 const paths = { type: 'array', items: text, description: 'Absolute paths, in order; at most 20.' } as const;
+const memoryResult = {
+  $id: 'MemoryResult',
+  description: 'The version of a memory that a command has made. Absent if it changed nothing.',
+  ...objectSchema({
+    memory_id: idField('memory', 'Id of the memory.'),
+    version: described(count, 'The number of the version.'),
+  }),
+} as const;
 const workspaceResult = {
   $id: 'WorkspaceResult',
   description: 'What a call of `bash`, `read`, `write` or `edit` did to the workspace. Absent if the call did not run.',
@@ -183,6 +191,7 @@ export const ownFields = {
       input: described(anyObject, 'Present if a person has changed the input of the call: what it ran with.'),
       workspace: workspaceResult,
       delegation,
+      memory: memoryResult,
     },
   ),
   'agent.file': objectSchema({ file: described(file, 'The delivered file. Download it with its id.') }),

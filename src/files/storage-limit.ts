@@ -6,14 +6,14 @@ import { MIB } from '../platform/units.js';
 /** All uploads with tokens of one session together (docs/decisions.md "Session tokens"). */
 export const MAX_TOKEN_UPLOAD_BYTES = 256 * MIB;
 
-/** Bytes of a project's files, skills and workspaces, and of the rows of its sessions (src/sessions/row-bytes). */
+/** Bytes of a project's files, skills, workspaces and memories, and of the rows of its sessions (src/sessions/row-bytes). */
 export interface StoredBytes {
   bytes: number;
   row_bytes: number;
 }
 
 /**
- * Checks the storage of a project: the sum of its files, skills and workspaces and of the rows of its sessions, and `more` bytes beyond
+ * Checks the storage of a project: the sum of its files, skills, workspaces and memories and of the rows of its sessions, and `more` bytes beyond
  * it. In the transaction that inserts a file or skill, after the insert, the check of files is exact: the insert locks the project's
  * sum until the commit. The sum of rows is that of a few seconds ago.
  * @param maxBytes 0 for no limit
@@ -32,7 +32,7 @@ export function checkStorage({ bytes, row_bytes }: StoredBytes, maxBytes: number
   if (maxBytes === 0 || bytes + row_bytes + more <= maxBytes) return;
   throw new ServiceError(
     'storage_limit_reached',
-    `The project would take more than ${maxBytes} bytes, its limit. It has ${bytes} bytes of files, skills and workspaces, and ${row_bytes} bytes of sessions. Delete some first; those of a session are free within two hours.`,
+    `The project would take more than ${maxBytes} bytes, its limit. It has ${bytes} bytes of files, skills, workspaces and memories, and ${row_bytes} bytes of sessions. Delete some first; those of a session are free within two hours.`,
     { max_bytes: maxBytes },
   );
 }

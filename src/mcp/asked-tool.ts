@@ -56,13 +56,15 @@ export interface ToolToAsk {
 /**
  * Describes a tool for its approvals. Everything by which a remembered approval becomes invalid is in the digest: what
  * decides who may approve belongs there, too.
+ * @param changeSchema by which an input that a person changes is checked, of a built-in tool
  */
 export function askedTool(
   { title, annotations, serverId, toolName, description, inputSchema }: ToolToAsk,
   { approvers, mayRemember }: { approvers: readonly string[]; mayRemember: boolean },
+  changeSchema: object = inputSchema,
 ): AskedTool {
   const digest = jsonHash({ description, inputSchema, annotations, approvers: approvers.toSorted() }).toString('hex');
-  const input_schema = serverId === null ? inputSchema : null;
+  const input_schema = serverId === null ? changeSchema : null;
   return {
     title,
     annotations,

@@ -11,7 +11,7 @@ import {
   admitTurn,
   hasOpenTurn,
   type LockedSession,
-  lockForTurn,
+  lockForRequest,
   openTurn,
   type QueuedTurn,
   requireNoOpenTurn,
@@ -137,7 +137,7 @@ export async function beginTurn(
   mode: WhenRunning,
   { namespace, sentBy }: TurnPlace,
 ): Promise<Accepted> {
-  const locked = await lockForTurn(tx, project_id, id);
+  const locked = await lockForRequest(tx, project_id, id);
   if (mode !== 'queue' || !locked.has_waiting || hasOpenTurn(locked)) {
     return { waits: null, started: await openWithMessage(tx, locked, message, { namespace, sentBy }) };
   }

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.js';
 import { transaction } from '../db/transaction.js';
-import { admitTurn, hasOpenTurn, lockForTurn, type QueuedTurn, startNext } from '../turns/begin.js';
+import { admitTurn, hasOpenTurn, lockForRequest, type QueuedTurn, startNext } from '../turns/begin.js';
 
 /**
  * Starts the first message of a held queue; null if none is held.
@@ -13,7 +13,7 @@ export function releaseQueue(
   namespace: string,
 ): Promise<QueuedTurn | null> {
   return transaction(db, async (tx) => {
-    const locked = await lockForTurn(tx, projectId, sessionId);
+    const locked = await lockForRequest(tx, projectId, sessionId);
     if (!locked.has_waiting || hasOpenTurn(locked)) return null;
     admitTurn(tx, locked);
     return startNext(tx, locked, namespace);

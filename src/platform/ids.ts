@@ -22,6 +22,8 @@ const ID_PREFIXES = {
   credential: 'cred_',
   agent: 'agent_',
   auditEntry: 'aud_',
+  memory: 'mem_',
+  erasure: 'era_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIXES;

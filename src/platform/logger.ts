@@ -23,6 +23,7 @@ const FACTS = [
     'mcp_server_id',
     'webhook_id',
     'delivery_id',
+    'erasure_id',
   ],
   ...['schedule_id', 'scheduled_at'],
   ...['activity', 'attempt', 'outcome', 'task', 'task_queue', 'workflow', 'workflow_id'],

@@ -129,6 +129,11 @@ export const delegations = counter(
   'Turns that calls of agents have begun, by how they ended: completed, cancelled, failed; refused: calls that began none',
   { labels: ['outcome'] },
 );
+export const memoryCommands = counter(
+  'memory_commands_total',
+  'Commands of the tool memory whose result is stored, by command and outcome: ok, error (returned to the model)',
+  { labels: ['command', 'outcome'] },
+);
 export const workspaceCommands = counter(
   'workspace_commands_total',
   'Calls of bash, read, write and edit that ran, by tool and outcome: ok, error, timeout, memory, disk',

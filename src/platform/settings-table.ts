@@ -33,7 +33,7 @@ export const EVERY_PROCESS = {
   MCP_ALLOWED_HOSTS: { type: 'string', default: '',
     description: 'comma list of `host:port` exempt from https and public-address checks' },
   MAX_STORAGE_PER_PROJECT: { type: 'integer', default: 20 * 1024 ** 3, minimum: 0, shown: '21474836480, which is 20 GiB',
-    description: 'bytes that the files, skills, workspaces and rows of sessions of a project may take; beyond it 413 `storage_limit_reached`. 0 is off' },
+    description: 'bytes that the files, skills, workspaces, memories and rows of sessions of a project may take; beyond it 413 `storage_limit_reached`. 0 is off' },
   SANDBOX_PROVIDER: { ...text, default: 'off', enum: ['bubblewrap', 'kubernetes', 'off'], shown: '`off`; `npm start`: `bubblewrap` where it works',
     description: 'where the commands of agents run: `bubblewrap` ([operations/sandbox.md](operations/sandbox.md)), `kubernetes` ([operations/kubernetes-sandbox.md](operations/kubernetes-sandbox.md)) or `off`; the API and the workers have the same value' },
   USAGE_METADATA_DAYS: { type: 'integer', default: 90, minimum: 0, maximum: 36_500,
@@ -122,6 +122,8 @@ export const WORKER = {
     description: 'commands of this worker at once; a project may have half of them, but at least one; further ones wait without a slot' },
   RETENTION_DAYS: { type: 'integer', default: 0, minimum: 0, maximum: 36_500,
     description: 'sessions without activity for this many days are deleted; 0: never' },
+  MEMORY_VERSION_DAYS: { type: 'integer', default: 30, minimum: 1, maximum: 36_500,
+    description: 'days for which the versions of memories are kept ([memory.md](memory.md)); the present texts of files stay' },
   MAINTENANCE: { ...onOff, default: 'on',
     description: '`off`: this worker makes no maintenance schedules, because another deployment on the same task queue does' },
 } as const;

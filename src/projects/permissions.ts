@@ -17,6 +17,9 @@ export const SCOPES = [
   'keys:write',
   'keys:read',
   'audit:read',
+  'memories:write',
+  'memories:read',
+  'users:erase',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

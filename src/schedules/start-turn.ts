@@ -6,6 +6,8 @@ import { resolveMessage, type Message, type MessageBody } from '../messages/mess
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Config } from '../platform/config.js';
 import { ServiceError, type ErrorType } from '../platform/errors.js';
+import { isErased } from '../sessions/erasing.js';
+import { sessionGone } from '../sessions/gone.js';
 import { requireModel } from '../sessions/configuration.js';
 import { createSession, resolveNewSession, type NewSessionBody } from '../agents/new-session.js';
 import { findSession, type Session } from '../sessions/store.js';
@@ -27,6 +29,7 @@ export interface Started {
 
 /** The errors of POST sessions and POST messages that a later time does not have to meet again. */
 const REASON_OF: Partial<Record<ErrorType, SkipReason>> = {
+  session_not_found: 'not_found',
   file_not_found: 'not_found',
   skill_not_found: 'not_found',
   mcp_server_not_found: 'not_found',
@@ -85,7 +88,10 @@ async function send(
   id: string,
   message: Message,
 ): Promise<Accepted> {
-  if (overlap === 'queue' && open_turn_id !== null) return waitForTurn(tx, id, open_turn_id, message);
+  if (overlap === 'queue' && open_turn_id !== null) {
+    if (await isErased(tx, id)) sessionGone(id);
+    return waitForTurn(tx, id, open_turn_id, message);
+  }
   const mode = overlap === 'skip' ? 'reject' : 'queue';
   return beginTurn(tx, { id, project_id }, message, mode, { namespace, sentBy: null });
 }

@@ -14,6 +14,7 @@ import {
   checkTools,
   requireCallableAgents,
   requireOfferedTools,
+  scopesOfTools,
   sessionToolsSchema,
   toModelTools,
 } from './tool-fields.js';
@@ -92,6 +93,7 @@ export async function checkConfiguration(
   await checkTools(tools, mcp_servers);
   if (mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
   if (tools.some(({ type }) => type === 'agent')) requireScope(caller, 'agents:read');
+  for (const scope of scopesOfTools(tools)) requireScope(caller, scope);
 }
 
 interface ResolveDeps {

@@ -20,6 +20,7 @@ import { isChildRow } from './child-session.js';
 import { familyOf, shareBudget } from './families.js';
 import { forgetApprovals, REMEMBERED_APPROVALS } from './remembered-approvals.js';
 import { isWaiting, OPEN_ACTIONS, WAITING_SINCE } from './required-actions.js';
+import { IS_ERASED, lockForNewSession } from './erasing.js';
 import { SESSION_ROW_BYTES } from './row-bytes.js';
 import type { Metadata } from './metadata.js';
 import { hasWorkspace } from './tools.js';
@@ -161,12 +162,15 @@ type FoundState = SessionState & {
   stored: StoredBytes;
   /** Whose limits its tokens have (src/sessions/families). */
   family_id: string;
+  /** Its user is being erased (src/sessions/erasing.ts). */
+  is_erased: boolean;
 };
 
 export async function findSessionState(db: Db, projectId: string, id: string): Promise<FoundState | null> {
   const [state] = await runSql<FoundState>(
     db,
     sql`SELECT s.id, s.project_id, s.parent_session_id, s.last_turn_id, t.state AS turn_state, ${rawSql(familyOf('s.id'))} AS family_id,
+          ${rawSql(IS_ERASED)} AS is_erased,
           json_build_object('bytes', coalesce(p.bytes, 0), 'row_bytes', coalesce(p.row_bytes, 0)) AS stored
         FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id
           LEFT JOIN project_storage p ON p.project_id = s.project_id
@@ -287,8 +291,9 @@ export async function insertSessionOfAgent(tx: Tx, session: NewSession, agent: A
 
 async function insertSessionRow(
   tx: Tx,
-  session: Partial<SessionRow>,
+  session: Partial<SessionRow> & Pick<SessionRow, 'project_id' | 'end_user'>,
 ): Promise<Pick<Session, 'created_at' | 'updated_at'>> {
+  lockForNewSession(tx, session.project_id, session.end_user);
   const now = (): string => 'statement_timestamp()';
   const result = await tx
     .createQueryBuilder()

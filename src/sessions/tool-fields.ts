@@ -10,6 +10,9 @@ import { findServers } from '../mcp/find-servers.js';
 import { unknownNames } from '../mcp/store.js';
 import { MAX_TOOLS } from '../mcp/tools.js';
 import { toolStatuses } from '../mcp/tool-status.js';
+import { isWritable } from '../memories/entries.js';
+import { MEMORY_KINDS, ownerOf, type MemoryOwner } from '../memories/owner.js';
+import type { Scope } from '../projects/permissions.js';
 import { isUsableSchema } from './custom-tool-schema.js';
 import type { McpServerRow } from '../db/entities/mcp-servers.js';
 import type {
@@ -27,6 +30,7 @@ import {
   isWorkspaceTool,
   MAX_AGENTS,
   MCP_TOOL_PREFIX,
+  MEMORY,
   WAIT,
   WORKSPACE_TOOL_NAMES,
 } from './tools.js';
@@ -70,7 +74,7 @@ const configOf = <const Name extends object>(id: string, description: string, na
 const sessionToolSchema = {
   $id: 'SessionTool',
   description:
-    'The permissions and questions of an MCP server’s tools, a workspace for the agent, a tool with which it waits, another agent that it may call, or a tool that your client runs.',
+    'The permissions and questions of an MCP server’s tools, a workspace for the agent, a memory, a tool with which it waits, another agent that it may call, or a tool that your client runs.',
   type: 'object',
   required: ['type'],
   discriminator: { propertyName: 'type' },
@@ -128,6 +132,32 @@ const sessionToolSchema = {
         },
       },
       required: ['type'],
+      additionalProperties: false,
+    },
+    {
+      $id: 'MemoryTool',
+      description:
+        'Gives the agent a memory: files that are kept between sessions, which it reads and writes with the tool `memory`.',
+      type: 'object',
+      properties: {
+        type: { const: 'memory' },
+        of: {
+          $id: 'MemoryKind',
+          type: 'string',
+          enum: MEMORY_KINDS,
+          description:
+            'Whose memory it is. `user`: of the session’s user, with whatever agent. `agent`: of its agent, with whatever user. `agent_user`: of its user with its agent. `project`: of the project. A session has each at most once, and needs what it is of.',
+        },
+        access: {
+          $id: 'MemoryAccess',
+          type: 'string',
+          enum: ['read_write', 'read_only'],
+          description:
+            'Whether the agent may write it. Default: `read_write` for `user` and `agent_user`, `read_only` for `agent` and `project`, which one user would write for all.',
+        },
+        permission_policy: permissionPolicy,
+      },
+      required: ['type', 'of'],
       additionalProperties: false,
     },
     {
@@ -200,8 +230,9 @@ export const sessionToolsSchema = {
   type: 'array',
   items: sessionToolSchema,
   // One agent more than allowed, so that the error names its place.
-  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS + MAX_AGENTS + 3,
-  description: 'Permissions of MCP servers’ tools, a workspace, the tool `wait`, other agents, and custom tools.',
+  maxItems: MAX_CUSTOM_TOOLS + MAX_TOOLSETS + MEMORY_KINDS.length + MAX_AGENTS + 3,
+  description:
+    'Permissions of MCP servers’ tools, a workspace, memories, the tool `wait`, other agents, and custom tools.',
 } as const;
 
 /**
@@ -221,8 +252,14 @@ export async function checkTools(tools: SessionTool[], serverIds: string[]): Pro
     } else if (tool.type === 'wait') {
       if (tools.findIndex(({ type }) => type === 'wait') < index)
         throw validationError(path, 'is a second wait; a session has one at most');
+    } else if (tool.type === 'memory') {
+      if (tools.findIndex((one) => one.type === 'memory' && one.of === tool.of) < index)
+        throw validationError(`${path}/of`, 'has a memory already; send one of each');
+      if (tool.permission_policy !== undefined) checkPolicy(tool.permission_policy, path);
     } else if (tool.type === 'agent') checkAgent(tools, tool, index);
     else {
+      if (tool.name === MEMORY && tools.some(({ type }) => type === 'memory'))
+        throw validationError(`${path}/name`, 'is the name of the built-in tool of the entries memory');
       if (tool.name.startsWith(AGENT_TOOL_PREFIX) && tools.some(({ type }) => type === 'agent'))
         throw validationError(`${path}/name`, `must not start with ${AGENT_TOOL_PREFIX} beside an entry agent`);
       if (tool.name === WAIT && tools.some(({ type }) => type === 'wait'))
@@ -242,6 +279,25 @@ function checkAgent(tools: SessionTool[], { agent_id: id, permission_policy: pol
   if (before.length === MAX_AGENTS)
     throw validationError(path, `is agent number ${MAX_AGENTS + 1}, at most ${MAX_AGENTS} are allowed`);
   if (policy !== undefined) checkPolicy(policy, `/tools/${index}`);
+}
+
+/**
+ * Checks that a session has what its memories are of.
+ * @throws ServiceError `validation_error` at the first entry whose owner the session lacks
+ */
+export function checkMemories(tools: SessionTool[], session: MemoryOwner): void {
+  for (const [index, tool] of tools.entries()) {
+    if (tool.type !== 'memory' || ownerOf(tool.of, session) !== null) continue;
+    const needs = { user: 'a user', agent: 'an agent', agent_user: 'a user and an agent', project: 'nothing' }[tool.of];
+    throw validationError(`/tools/${index}/of`, `needs a session with ${needs}`);
+  }
+}
+
+/** The permissions that the entries of `tools` need beside those of the operation, in their order. */
+export function scopesOfTools(tools: readonly SessionTool[]): Scope[] {
+  return tools.flatMap((tool) =>
+    tool.type === 'memory' ? [isWritable(tool) ? ('memories:write' as const) : ('memories:read' as const)] : [],
+  );
 }
 
 function checkToolset(tool: McpToolset, path: string, serverIds: string[], seen: Set<string>): void {

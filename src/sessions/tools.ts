@@ -8,7 +8,7 @@ export const BUILT_IN_TOOL_NAMES = [
   'search_tools',
   'give_output',
 ] as const;
-export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number] | WorkspaceToolName | typeof WAIT;
+export type BuiltInToolName = (typeof BUILT_IN_TOOL_NAMES)[number] | WorkspaceToolName | typeof MEMORY | typeof WAIT;
 
 /** The tool with which the agent waits (decisions.md "An agent that waits"), reserved in sessions that have it. */
 export const WAIT = 'wait';
@@ -20,6 +20,9 @@ export const AGENT_TOOL_PREFIX = 'agent__';
 export const MAX_AGENTS = 20;
 /** Turns that the calls of one turn may begin in its life. */
 export const MAX_CHILDREN = 50;
+
+/** The tool with which the agent reads and writes its memories (docs/memory.md), reserved in sessions that have one. */
+export const MEMORY = 'memory';
 
 /** Names of the tools of a workspace (decisions.md "Workspace"), reserved for them in sessions that have one. */
 export const WORKSPACE_TOOL_NAMES = ['bash', 'read', 'write', 'edit'] as const;

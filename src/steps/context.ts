@@ -2,7 +2,13 @@ import type { Db } from '../db/db.js';
 import type { McpTool, RequiredApproval } from '../db/entities/mcp-servers.js';
 import type { TurnFields } from '../db/entities/turns.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
-import type { McpToolset, PermissionPolicy, SessionTool, WorkspaceToolset } from '../db/entities/sessions.js';
+import type {
+  McpToolset,
+  MemoryTool,
+  PermissionPolicy,
+  SessionTool,
+  WorkspaceToolset,
+} from '../db/entities/sessions.js';
 import type { Workspace } from '../workspaces/store.js';
 import { SPENT_OR_RESERVED } from '../db/money.js';
 import { isChildRow } from '../sessions/child-session.js';
@@ -67,6 +73,10 @@ export interface TurnContext extends Pick<
   toolsets: McpToolset[];
   /** The types of the entries in the session's `tools`. */
   toolTypes: SessionTool['type'][];
+  /** The memories in the session's `tools`, and what decides whose they are (src/memories/owner.ts). */
+  memories: MemoryTool[];
+  user: string | null;
+  agentId: string | null;
   /** The newest version of the session's workspace, and its entry in `tools`; null in a session without one. */
   workspace: (Workspace & { entry: WorkspaceToolset }) | null;
   /** False if the session's `tools` are empty. */
@@ -88,6 +98,7 @@ export const CONTEXT = rawSql(`
     ELSE sessions.budget END AS budget, ${SPENT_OR_RESERVED}::text AS spent,
   coalesce(turns.thinking_enabled, ${THINKING_ENABLED}) AS "thinkingEnabled",
   ${INSTRUCTION} AS instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes",
+  entries.memories, sessions.end_user AS "user", turns.agent_id AS "agentId",
   CASE WHEN 'agent' = ANY(entries.types) AND turns.parent_turn_id IS NULL THEN coalesce((
     SELECT json_agg(json_build_object('id', agent_id, 'version', version, 'name', name, 'description', description,
       'policy', permission_policy) ORDER BY index)
@@ -101,6 +112,7 @@ export const CONTEXT = rawSql(`
   FROM turns ${configurationOfTurn('turns')} JOIN sessions ON sessions.id = turns.session_id
     CROSS JOIN LATERAL (
       SELECT coalesce(json_agg(entry) FILTER (WHERE type = 'mcp_toolset'), '[]') AS toolsets,
+        coalesce(json_agg(entry) FILTER (WHERE type = 'memory'), '[]') AS memories,
         coalesce(array_agg(DISTINCT type), '{}') AS types
       FROM json_array_elements(c.tools) AS entry, LATERAL (SELECT entry->>'type' AS type) AS of_entry) AS entries
     CROSS JOIN LATERAL (

@@ -20,6 +20,7 @@ import {
   needsAnswer,
   type AskedTools,
   type CallOf,
+  type NamedCall,
   type CallApproval,
   type StepCall,
 } from './step-calls.js';
@@ -58,8 +59,8 @@ interface StepAnswer {
   /** False in a session without thinking: what a server sends all the same is no event. */
   showsThinking: boolean;
   /** Returns what a tool call needs. */
-  approvalOf: (toolName: string) => CallApproval;
-  /** Describes tools whose calls a person allows, by name; absent where no tool asks. */
+  approvalOf: (call: NamedCall) => CallApproval;
+  /** Describes the tools of calls that a person allows; absent where no tool asks. */
   askedTools?: AskedTools;
   /** True for the last step that the turn may take. */
   isLast: boolean;

@@ -40,15 +40,18 @@ export interface StepCall extends Pick<CallApproval, 'approvers'> {
 const APPROVAL: WaitType = 'tool_confirmation';
 const NOT_RUN = 'Not run: the turn has reached its limit of model calls.';
 
-/** The name and input of a call as its tool knows them: the model may know them by aliases. */
-export type CallOf = (use: Pick<ToolUseBlock, 'name' | 'input'>) => Pick<StepCall, 'name' | 'input'>;
+/** The name and input of a call as its tool knows them. */
+export type NamedCall = Pick<StepCall, 'name' | 'input'>;
 
-/** The tools of these names whose calls a person allows. */
-export type AskedTools = (names: string[]) => Promise<ReadonlyMap<string, AskedTool>>;
+/** Finds them: the model may know them by aliases. */
+export type CallOf = (use: Pick<ToolUseBlock, 'name' | 'input'>) => NamedCall;
+
+/** Describes the tools of calls that a person allows, in the order of the calls; null for a tool that is not known. */
+export type AskedTools = (calls: NamedCall[]) => Promise<(AskedTool | null)[]>;
 
 interface StepCallRules {
   callOf: CallOf;
-  approvalOf: (toolName: string) => CallApproval;
+  approvalOf: (call: NamedCall) => CallApproval;
   askedTools?: AskedTools;
   /** False at the turn's last step. */
   runs: boolean;
@@ -67,17 +70,17 @@ export async function planCalls(
     const { name, input } = callOf(use);
     const given = output?.results.get(index) ?? null;
     const refusal = runs || given !== null ? null : NOT_RUN;
-    return { id: use.id, name, input, ...approvalOf(name), asked: null, refusal, output: given };
+    return { id: use.id, name, input, ...approvalOf({ name, input }), asked: null, refusal, output: given };
   });
-  const names = new Set(calls.flatMap(({ name, permission }) => (permission === 'ask' ? name : [])));
-  if (!runs || names.size === 0) return calls;
-  const tools = (await askedTools?.([...names])) ?? new Map<string, AskedTool>();
+  const asking = calls.filter(({ permission }) => permission === 'ask');
+  if (!runs || asking.length === 0) return calls;
+  const tools = (await askedTools?.(asking)) ?? [];
   const [denied, remembered] = await Promise.all([loadDeniedCalls(db, turnId), findRemembered(db, turnId)]);
   return calls.map((call) => {
     if (call.permission !== 'ask') return call;
     const earlier = denied.get(keyOf(call));
     if (earlier !== undefined) return { ...call, refusal: deniedAgain(earlier.deny_message) };
-    const asked = tools.get(call.name) ?? null;
+    const asked = tools[asking.indexOf(call)] ?? null;
     const isRemembered = asked !== null && asked.may_remember && remembered.has(keyOfTool(asked));
     return isRemembered ? { ...call, permission: 'remembered' } : { ...call, asked };
   });

@@ -107,18 +107,30 @@ export interface ToolResult {
   delegation?: EventData['agent.tool_result']['delegation'];
   /** Bytes of the end of the text that stay if it is too long for the model. */
   endBytes?: number;
+  /** The version of a memory that the call made; for the event. */
+  memory?: EventData['agent.tool_result']['memory'];
+  /**
+   * Finds the result in the transaction that stores it, for a call whose effect is in the database alone: both are stored together. Its
+   * text must not need to be shortened. Runs again after a deadlock.
+   */
+  decide?: (tx: Tx) => Promise<Pick<ToolResult, 'content' | 'isError' | 'memory'>>;
+  /** Runs once the result is stored. */
+  stored?: () => void;
   /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
   eventsBefore?: (tx: Tx) => Promise<NewEvent[]>;
   /** Runs in the transaction that stores the result, so these rows and the result are stored together. */
   commit?: (tx: Tx) => Promise<void>;
-  /** The result to store instead if `commit` fails with this error. Throws errors that it has no result for. */
+  /** The result to store instead if `commit` or `decide` fails with this error. Throws errors that it has no result for. */
   refused?: (error: unknown) => ToolResult;
 }
 
 /** The part of a result that is stored in one way, whether the call ran or not. */
-type StoredResult = Pick<ToolResult, 'content' | 'isError' | 'endBytes' | 'eventsBefore' | 'commit'> & {
+type StoredResult = Pick<
+  ToolResult,
+  'content' | 'isError' | 'endBytes' | 'eventsBefore' | 'commit' | 'decide' | 'stored'
+> & {
   /** Null if another event takes the place of `agent.tool_result`. */
-  event: NewEvent | null;
+  eventOf: (result: ToolResult) => NewEvent | null;
 };
 
 type StoreDeps = TurnDeps & { storage: Storage };
@@ -137,7 +149,9 @@ export async function storeToolResult(
   const { refused } = result;
   const from = call.state === 'task' ? 'task' : 'started';
   try {
-    await storeWithEvents(deps, call, from, { ...result, event: resultEvent(call, result) }, result.commit && by);
+    const eventOf = (found: ToolResult): NewEvent => resultEvent(call, { ...result, ...found });
+    const isBound = result.commit !== undefined || result.decide !== undefined;
+    await storeWithEvents(deps, call, from, { ...result, eventOf }, isBound ? by : undefined);
   } catch (error) {
     if (refused === undefined) throw error;
     await storeToolResult(deps, call, refused(error), by);
@@ -154,12 +168,12 @@ export async function storeUnrunCall(
   // The client's event already has its result.
   await storeWithEvents(deps, call, 'pending', {
     ...result,
-    event: isClientResult === true ? null : resultEvent(call, result),
+    eventOf: (found) => (isClientResult === true ? null : resultEvent(call, found)),
   });
 }
 
 /** Whatever a tool returns: the event and the model's next request have the same text. */
-function withStorableText(result: ToolResult): ToolResult {
+function withStorableText<Result extends Pick<ToolResult, 'content'>>(result: Result): Result {
   const content = result.content.map((block) =>
     block.type === 'text' ? { ...block, text: storableText(block.text) } : block,
   );
@@ -179,22 +193,25 @@ async function storeWithEvents(
   deps: StoreDeps,
   call: ToolCallRow,
   from: ToolCallRow['state'],
-  { content, isError, endBytes, event, eventsBefore, commit }: StoredResult,
+  { content, isError, endBytes, eventOf, eventsBefore, commit, decide, stored }: StoredResult,
   by?: ActivityTask,
 ): Promise<void> {
   const { turnId, step, index } = call;
   const kept = await limitResult(deps.storage, call, content, endBytes);
-  const stored = JSON.stringify(kept.content);
   const token = by === undefined ? null : Buffer.from(by.token);
   try {
     await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-      const values = [turnId, step, index, from, stored, isError, kept.overflowKey, turn.at, token];
+      const found = decide === undefined ? { content, isError } : withStorableText(await decide(tx));
+      const text = JSON.stringify(decide === undefined ? kept.content : found.content);
+      const values = [turnId, step, index, from, text, found.isError, kept.overflowKey, turn.at, token];
       const [, changed] = await tx.query<[unknown, number]>(STORE_RESULT, values);
       if (changed === 0) throw new OvertakenError(turnId);
+      const event = eventOf(found);
       turn.append(...((await eventsBefore?.(tx)) ?? []), ...(event === null ? [] : [event]));
       turn.streamed = { call: 0, deltas: 0 };
       await commit?.(tx);
     });
+    stored?.();
   } catch (error) {
     if (!(error instanceof OvertakenError)) throw error;
     const found = await loadToolCall(deps.db, turnId, step, index);
@@ -204,7 +221,7 @@ async function storeWithEvents(
 
 function resultEvent(
   { toolUseId, name, changedInput }: ToolCallRow,
-  { content, isError, workspace, delegation }: ToolResult,
+  { content, isError, workspace, delegation, memory }: ToolResult,
 ): NewEvent {
   const text = textOf(content);
   const shown = truncateUtf8(text, MAX_EVENT_BYTES);
@@ -219,6 +236,7 @@ function resultEvent(
       ...(shown.length < text.length && { truncated: true as const }),
       ...(workspace !== undefined && { workspace }),
       ...(delegation !== undefined && { delegation }),
+      ...(memory !== undefined && { memory }),
     },
   };
 }

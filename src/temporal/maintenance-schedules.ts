@@ -18,6 +18,8 @@ const SPEC: Readonly<Record<MaintenanceTask, IntervalSpec>> = {
   'webhook-deliveries': { every: '1h', offset: '45m' },
   'audit-log': { every: '1h', offset: '55m' },
   'schedule-runs': { every: '1h', offset: '50m' },
+  'memory-versions': { every: '1h', offset: '55m' },
+  erasures: { every: '1d', offset: '2h' },
   storage: { every: '1d', offset: '3h' },
   usage: { every: '5m', offset: '2m' },
 };

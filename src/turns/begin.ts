@@ -11,6 +11,7 @@ import { newId } from '../platform/ids.js';
 import type { Logger } from '../platform/logger.js';
 import { isChildRow } from '../sessions/child-session.js';
 import { AGENT_SKILLS, AGENT_VERSION, configurationOfSession, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
+import { IS_ERASED } from '../sessions/erasing.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { insertWorkspace } from '../sessions/store.js';
 import { sessionGone } from '../sessions/gone.js';
@@ -43,6 +44,8 @@ export interface LockedSession {
   turn_count: number;
   last_state: TurnState | null;
   has_waiting: boolean;
+  /** Its user is being erased: it takes no message. */
+  is_erased: boolean;
   /** The decimal number that the turns so far cost, and whether a call of them had no price. */
   cost_before: string;
   was_unpriced: boolean;
@@ -61,7 +64,7 @@ const READ_SESSION = `
     EXISTS (SELECT FROM waiting_messages w WHERE w.session_id = s.id) AS has_waiting,
     coalesce(t.cost_before + t.cost + t.delegated_cost, 0) AS cost_before,
     coalesce(t.was_unpriced OR t.is_unpriced OR t.is_delegated_unpriced, false) AS was_unpriced,
-    coalesce(t.currency, s.currency) AS currency, clock_timestamp() AS now
+    ${IS_ERASED} AS is_erased, coalesce(t.currency, s.currency) AS currency, clock_timestamp() AS now
   FROM sessions s ${configurationOfSession('s')} LEFT JOIN turns t ON t.id = s.last_turn_id
   WHERE s.id = $1 AND s.project_id = $2 AND s.deleted_at IS NULL`;
 
@@ -70,6 +73,12 @@ export async function lockForTurn(tx: Tx, projectId: string, sessionId: string):
   write(tx, LOCK_SESSION, [sessionId, projectId]);
   const [session] = await tx.query<LockedSession[]>(READ_SESSION, [sessionId, projectId]);
   return session ?? sessionGone(sessionId);
+}
+
+/** The same for a new message or turn that a client asks for. @throws ServiceError session_not_found, also if its user is being erased */
+export async function lockForRequest(tx: Tx, projectId: string, sessionId: string): Promise<LockedSession> {
+  const session = await lockForTurn(tx, projectId, sessionId);
+  return session.is_erased ? sessionGone(sessionId) : session;
 }
 
 export function hasOpenTurn({ last_state }: Pick<LockedSession, 'last_state'>): boolean {

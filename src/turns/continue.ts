@@ -6,7 +6,7 @@ import { traceparent } from '../platform/tracing.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import { configurationOfTurn, MODEL_ID, THINKING_ENABLED } from '../sessions/configured.js';
 import { CONTINUABLE } from '../sessions/store.js';
-import { lockForTurn, openTurn, requireNoOpenTurn, admitTurn, type QueuedTurn, type SentBy } from './begin.js';
+import { lockForRequest, openTurn, requireNoOpenTurn, admitTurn, type QueuedTurn, type SentBy } from './begin.js';
 
 interface LastTurn {
   id: string;
@@ -36,7 +36,7 @@ export async function continueTurn(
   sessionId: string,
   { namespace, sentBy }: { namespace: string; sentBy: SentBy },
 ): Promise<QueuedTurn> {
-  const session = await lockForTurn(tx, projectId, sessionId);
+  const session = await lockForRequest(tx, projectId, sessionId);
   await requireNoOpenTurn(tx, session);
   const [last] = await tx.query<LastTurn[]>(LAST_TURN, [sessionId]);
   if (last?.continuable !== true) throw notContinuable(last?.state);

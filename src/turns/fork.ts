@@ -6,6 +6,7 @@ import { requireStorage } from '../files/storage-limit.js';
 import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import { MIB } from '../platform/units.js';
+import { isErased, lockForNewSession } from '../sessions/erasing.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { configurationOfSession, configurationOfTurn, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
 import {
@@ -73,11 +74,14 @@ interface NewIds {
  */
 export async function forkSession(
   tx: Tx,
-  session: { id: string; project_id: string },
+  session: { id: string; project_id: string; end_user: string | null },
   point: ForkPoint,
   fields: ForkFields,
   maxStorageBytes: number,
 ): Promise<string> {
+  // An erasure of its user that began is seen here, and one that begins meanwhile waits, and erases the copy.
+  lockForNewSession(tx, session.project_id, session.end_user);
+  if (session.end_user !== null && (await isErased(tx, session.id))) sessionGone(session.id);
   if (fields.byToken) await requireRoomForCopy(tx, session.id);
   const turns = await turnsToCopy(tx, session.id, point);
   const bytes = await bytesToCopy(tx, session.id, turns);

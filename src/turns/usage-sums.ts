@@ -145,6 +145,29 @@ export async function forgetMatching(db: Database, projectId: string, what: Forg
   }
 }
 
+/**
+ * Forgets all metadata in some turns. It reads a bounded number of the project's rows.
+ * @param which SQL that is true for their rows of `turn_usage`
+ * @param after when the last rows ended that it has looked at
+ * @returns the same for the next step; null if there are no more rows
+ */
+export async function forgetStep(db: Database, projectId: string, which: Sql, after: string): Promise<string | null> {
+  const [step] = await runSql<{ until: string | null }>(
+    db,
+    sql`SELECT max(ended_at)::text AS until FROM (
+          SELECT ended_at FROM turn_usage WHERE project_id = ${projectId} AND ended_at > ${after}::timestamptz
+          ORDER BY ended_at LIMIT ${READ_BATCH}) AS step`,
+  );
+  if (step!.until === null) return null;
+  await forgetMetadata(
+    db,
+    sql`SELECT turn_id, model_id, '{}'::json AS kept FROM turn_usage
+        WHERE project_id = ${projectId} AND ended_at > ${after}::timestamptz AND ended_at <= ${step!.until}::timestamptz
+          AND ${HAS_METADATA} AND ${which}`,
+  );
+  return step!.until;
+}
+
 /** Sums and the metadata of summed rows change in one transaction at a time. */
 function asOnlyWriter<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
   return transaction(db, async (tx) => {

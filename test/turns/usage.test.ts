@@ -123,7 +123,12 @@ describe('the sums of usage', () => {
     const { log, storage } = { log: createLogger('silent', 'test'), storage: undefined as never };
     const maintain = (usageMetadataDays: number) =>
       TASKS.usage(
-        { config: { retentionDays: null, usageMetadataDays, auditLogDays: 365 }, db: service.db, log, storage },
+        {
+          config: { retentionDays: null, memoryVersionDays: 30, usageMetadataDays, auditLogDays: 365 },
+          db: service.db,
+          log,
+          storage,
+        },
         null,
       );
     expect(await maintain(90)).to.deep.equal({ counts: { summed: 4, forgotten: 0 }, next: null });

@@ -82,6 +82,8 @@ export interface Operation<Body = any, Resource = any> {
   /** Requests that the service sends because of this operation, as OpenAPI's callbacks. */
   callbacks?: JsonSchema;
   success: Success;
+  /** Another success, of a request that finds what an earlier one has made: `handle` sets `ctx.state.isRepeat`. */
+  repeated?: Pick<Success, 'status' | 'description' | 'schema'>;
   /** Error types in addition to the common ones. */
   errors: ErrorType[];
   /** An error that the operation answers in a form of its own, for browsers: it takes the place of the envelope. */

@@ -56,7 +56,8 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     const handle = async (): Promise<unknown> => {
       const answer = await operation.handle(call);
       if (audit.written > 0) auditEntries.inc({ outcome: 'ok' }, audit.written);
-      else if (audit.isDue) request.log.error({ route: path }, 'an operation left no entry in the audit log');
+      else if (audit.isDue && ctx.state.isRepeat !== true)
+        request.log.error({ route: path }, 'an operation left no entry in the audit log');
       return answer;
     };
     const replay = operation.replay && ((recorded: unknown) => operation.replay!(call, recorded));
@@ -151,12 +152,12 @@ function headOf(ctx: Context, { success }: Operation): void {
 }
 
 /** Returns the bytes of the body. They stay in memory until the client has read them. */
-function respond(ctx: Context, { success }: Operation, answer: unknown): number {
+function respond(ctx: Context, { success, repeated }: Operation, answer: unknown): number {
   if (answer === undefined) {
     if (success.status === 204) ctx.status = 204;
     return 0;
   }
-  ctx.status = success.status;
+  ctx.status = repeated !== undefined && ctx.state.isRepeat === true ? repeated.status : success.status;
   ctx.set('Content-Type', 'application/json');
   ctx.set('Cache-Control', 'no-store');
   return sendBytes(ctx, Buffer.from(jsonText(answer)));

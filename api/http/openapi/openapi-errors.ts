@@ -53,6 +53,9 @@ const DETAILS: Partial<Record<ErrorType, JsonSchema>> = {
         '`no_turn`: the session has none. `completed`: there is nothing left to do. `context_too_long`: it would fail again.',
     },
   }),
+  memory_conflict: objectSchema({
+    sha256: { type: ['string', 'null'], description: 'The SHA-256 of the file now, in hex; null if it is not there.' },
+  }),
   unknown_model: list('available_models', 'The ids of the models that can be used.'),
   unknown_mcp_tool: list('tools', 'Names of tools.'),
   tools_changed: list('tools', 'Names of tools.'),

@@ -10,6 +10,8 @@ const PATH_PARAMETERS: Record<string, string> = {
   turn_id: 'Id of the turn: `turn_…`.',
   event_id: 'Id of the event: `evt_…`.',
   file_id: 'Id of the file: `file_…`.',
+  memory_id: 'Id of the memory: `mem_…`.',
+  erasure_id: 'Id of the erasure: `era_…`.',
   webhook_id: 'Id of the webhook: `whk_…`.',
   delivery_id: 'Id of the delivery: `dlv_…`.',
   schedule_id: 'Id of the schedule: `sched_…`.',

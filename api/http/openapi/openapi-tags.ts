@@ -9,6 +9,8 @@ export const TAGS = [
   { name: 'skills', description: 'Packages of instructions for the agent.' },
   { name: 'mcp-servers', description: 'MCP servers, whose tools the agent can call.' },
   { name: 'credentials', description: 'Credentials of users for MCP servers: the agent acts as the signed-in person.' },
+  { name: 'memories', description: 'Files that agents keep between sessions.' },
+  { name: 'erasures', description: 'Erasing a person with everything that is stored of them.' },
   { name: 'webhooks', description: 'Addresses that are told about events.' },
   { name: 'schedules', description: 'Messages that are sent at given times.' },
   { name: 'keys', description: 'The keys of the project: who may do what.' },

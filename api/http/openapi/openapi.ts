@@ -119,9 +119,10 @@ function responsesOf(
     headers: referToHeaders(...everywhere, ...new Set(types.flatMap(headersOf))),
     content: { 'application/json': { schema: errorSchemaOf(types) } },
   });
-  const { success, failure, idempotent } = operation;
+  const { success, repeated, failure, idempotent } = operation;
   const replayed = idempotent ? ['Idempotency-Replayed'] : [];
   return {
+    ...(repeated && { [repeated.status]: answerOf(repeated, everywhere, components) }),
     [success.status]: answerOf(success, [...everywhere, ...replayed], components),
     ...Object.fromEntries(errors.map(([status, types]) => [status, errorOf(types)])),
     ...(failure && { [failure.status]: answerOf(failure, everywhere, components) }),

@@ -1,18 +1,14 @@
-import pLimit from 'p-limit';
-import type { Database } from '../../../src/db/db.js';
 import { endAuthorizedWaits } from '../../../src/waits/login.js';
 import type { McpServerRow } from '../../../src/db/entities/mcp-servers.js';
 import type { OauthAccess } from '../../../src/mcp/oauth/tokens.js';
-import { openGrant, type SealedGrant } from '../../../src/mcp/oauth/grants.js';
-import { tryRevoke } from '../../../src/mcp/oauth/revoke.js';
-import { findCredentialOf, notifyDropped, type DroppedCredential } from '../../../src/mcp/user-credentials.js';
+import type { SealedGrant } from '../../../src/mcp/oauth/grants.js';
+import { dropCredentials as drop, type DropDeps } from '../../../src/mcp/drop-credentials.js';
+import { findCredentialOf, type DroppedCredential } from '../../../src/mcp/user-credentials.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import { signalAnswers } from '../../../src/waits/signal-answers.js';
 import type { ApiDeps } from '../../deps.js';
 import { probeServer } from '../probe.js';
-
-const PARALLEL_REVOCATIONS = 8;
 
 /**
  * Runs the calls that wait for this credential, in all sessions of the user. Call it after the commit. A server whose tools were
@@ -35,16 +31,12 @@ export async function useCredential(
   });
 }
 
-/** What is left to do after credentials were deleted or replaced: every process forgets them, and their tokens are revoked. */
+/** As `drop-credentials` of src/mcp; this process forgets them at once. */
 export async function dropCredentials(
-  deps: Pick<ApiDeps, 'config' | 'mcpNetwork'> & { db: Database; oauth: OauthAccess; log: Logger },
+  deps: DropDeps & { oauth: OauthAccess },
   dropped: readonly DroppedCredential[],
   grants: readonly SealedGrant[],
 ): Promise<void> {
   for (const { id } of dropped) deps.oauth.forget(id);
-  await notifyDropped(deps.db, dropped);
-  // Not awaited: a server may have thousands of users, and an authorization server may hang.
-  void pLimit(PARALLEL_REVOCATIONS).map(grants, (grant) =>
-    tryRevoke(deps, grant.id, () => openGrant(deps.config.encryptionKeys, grant)),
-  );
+  await drop(deps, dropped, grants);
 }

@@ -48,7 +48,15 @@ export interface AgentTool {
   permission_policy?: PermissionPolicy;
 }
 
-export type SessionTool = McpToolset | WorkspaceToolset | WaitTool | AgentTool | CustomTool;
+/** The agent has a memory between sessions (docs/memory.md). `access` and `permission_policy`: src/memories/entries.ts. */
+export interface MemoryTool {
+  type: 'memory';
+  of: 'user' | 'agent' | 'agent_user' | 'project';
+  access?: 'read_write' | 'read_only';
+  permission_policy?: PermissionPolicy;
+}
+
+export type SessionTool = McpToolset | WorkspaceToolset | MemoryTool | WaitTool | AgentTool | CustomTool;
 
 /** The fields of a budget, as the client gave them. */
 interface Budget {

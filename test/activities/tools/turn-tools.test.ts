@@ -33,14 +33,14 @@ describe('the tools of a turn', () => {
     expect(namesOf(tools)).to.deep.equal(['b', 'a', 'c']);
     const permissions = permissionsOf(tools);
     const runs = { permission: 'allow', approvers: [], asksEverywhere: false };
-    expect([...permissions]).to.deep.equal([
+    expect([...permissions].map(([name, of]) => [name, of({})])).to.deep.equal([
       ['b', runs],
       ['a', runs],
       ['c', asking],
     ]);
     // Without `tools` a session says nothing; a name that the model invented needs nothing.
     const cases = ['a', 'c', 'none'].map((name) =>
-      [true, false].map((has) => approvalOf(permissions, has, name).permission),
+      [true, false].map((has) => approvalOf(permissions, has, { name, input: {} }).permission),
     );
     expect(cases).to.deep.equal([
       ['allow', null],

@@ -51,6 +51,7 @@ describe('operations that the audit log records', function () {
   const newAgent = () => ({ name: `a${next()}`, model_id: 'test-model' });
   const agent = async (): Promise<string> => (await made('/v1/agents', newAgent())).id as string;
   const schedule = async (): Promise<string> => (await made('/v1/schedules', newSchedule())).id as string;
+  const memory = async (): Promise<string> => (await made('/v1/memories', { user: `u${next()}` })).id as string;
   const newKey = async (): Promise<string> => (await made('/v1/keys', NEW_KEY)).id as string;
   const server = async (fields = {}): Promise<string> =>
     (await made('/v1/mcp-servers', { name: `m${next()}`, url: `${mcp.url}?${count}`, ...fields })).id as string;
@@ -173,6 +174,20 @@ describe('operations that the audit log records', function () {
         return id;
       }),
     runSchedule: () => at('/v1/schedules/{}/run')(schedule),
+    createMemory: async () => ({ path: '/v1/memories', body: { user: `u${next()}` }, about: 'memory' }),
+    deleteMemory: () => at('/v1/memories/{}')(memory),
+    deleteMemories: async () => {
+      await made('/v1/memories', { user: 'ann' });
+      return { path: '/v1/memories?user=ann', about: null };
+    },
+    writeMemoryFile: () => at('/v1/memories/{}/files')(memory, { body: { path: '/a.md', content: 'x' } }),
+    deleteMemoryFiles: () =>
+      at('/v1/memories/{}/files?path=/a')(async () => {
+        const id = await memory();
+        await made(`/v1/memories/${id}/files`, { path: '/a/b.md', content: 'x' });
+        return id;
+      }),
+    createErasure: async () => ({ path: '/v1/erasures', body: { user: `u${next()}` }, about: 'erasure' }),
     createKey: async () => ({
       path: '/v1/keys',
       body: NEW_KEY,
@@ -265,7 +280,8 @@ describe('operations that the audit log records', function () {
       else if (about !== undefined) expect(resource).to.deep.equal(about);
       else {
         const [, kind, named] = /^\/v1\/([a-z-]+)s\/(\w+)/.exec(path)!;
-        expect(resource).to.deep.equal({ type: kind!.replace('-', '_'), id: named });
+        const type = kind === 'memorie' ? 'memory' : kind!.replace('-', '_');
+        expect(resource).to.deep.equal({ type, id: named });
       }
     });
   }
@@ -321,6 +337,10 @@ const TABLES: [table: string, left?: string[]][] = [
   ['agents'],
   ['agent_versions'],
   ['files'],
+  ['memories'],
+  ['memory_files'],
+  ['memory_versions'],
+  ['erasures'],
   ['mcp_servers'],
   ['user_credentials'],
   ['sessions'],

@@ -70,8 +70,16 @@ describe('every route', () => {
     const agent_id = await create('/v1/agents', { name: 'a', model_id: 'test-model' });
     await create('/v1/agents', { name: 'b', model_id: 'test-model' });
     await api('PATCH', `/v1/agents/${agent_id}`, { instruction: 'Answer.' });
+    const memory_id = await create('/v1/memories', { user: 'ann' });
+    await create('/v1/memories', { user: 'bob' });
+    for (const path of ['/a.md', '/b.md'])
+      expect((await api('POST', `/v1/memories/${memory_id}/files`, { path, content: 'a' })).status).to.equal(201);
+    const [erasure] = [
+      await api('POST', '/v1/erasures', { user: 'nobody' }),
+      await api('POST', '/v1/erasures', { user: 'nobody' }),
+    ];
     ids = {
-      ...{ agent_id, version: '2' },
+      ...{ agent_id, version: '2', memory_id, erasure_id: erasure.body.id as string },
       ...{ skill_id, file_id, session_id },
       turn_id: `turn_1${session_id}`,
       event_id: `evt_1_1${session_id}`,
@@ -323,6 +331,8 @@ describe('every route', () => {
       putCredential: [VALID_BODY.putCredential, { ...VALID_BODY.putCredential, user: 'bob' }],
       createAgent: [VALID_BODY.createAgent, { ...VALID_BODY.createAgent, description: 'other' }],
       updateAgent: [{ description: 'one' }, { description: 'other' }],
+      createMemory: [{ user: 'ann' }, { user: 'bob' }],
+      writeMemoryFile: ['one', 'other'].map((content) => ({ path: '/a.md', content })),
       createSession: [{ model_id: 'test-model' }, { model_id: 'test-model', instruction: 'other' }],
       sendMessage: [{ content: 'one' }, { content: 'other' }],
       sendAnswers: ['allow', 'deny'].map((result) => ({
@@ -340,11 +350,12 @@ describe('every route', () => {
         const session_id = (await own.api('POST', '/v1/sessions', { model_id: 'test-model' })).body.id as string;
         const agent = { name: `agent-${route[4].id.toLowerCase()}`, model_id: 'test-model' };
         const agent_id = (await own.api('POST', '/v1/agents', agent)).body.id as string;
+        const memory_id = (await own.api('POST', '/v1/memories', { user: 'someone' })).body.id as string;
         if (route[4].id === 'sendAnswers') await insertWaitingTurn(own.db, session_id);
         if (route[4].id === 'continueTurn') await insertTurn(own.db, session_id, 'cancelled');
         const [content, ...others] = contents()[route[4].id] ?? [];
         const send = (body: unknown, key = 'once'): Promise<ApiResponse> =>
-          own.api(route[0], target(route, { session_id, schedule_id, agent_id, ...webhook }), body, {
+          own.api(route[0], target(route, { session_id, schedule_id, agent_id, memory_id, ...webhook }), body, {
             'Idempotency-Key': key,
             ...(route[4].multipart && MULTIPART),
           });
@@ -385,6 +396,9 @@ const NONE = {
 const VALID_QUERY: Record<string, string> = {
   workspaceContent: '?path=/workspace/a.txt',
   skillContent: '?path=SKILL.md',
+  memoryContent: '?path=/a.md',
+  deleteMemoryFiles: '?path=/a.md',
+  deleteMemories: '?user=ann',
 };
 const NEW_WEBHOOK = { url: 'https://hooks.invalid/', event_types: ['turn.completed'] };
 const VALID_BODY: Record<string, object> = {
@@ -395,6 +409,9 @@ const VALID_BODY: Record<string, object> = {
   authorizeSession: { mcp_server_id: 'mcp_one' },
   createAgent: { name: 'one', model_id: 'test-model' },
   updateAgent: { description: 'two' },
+  createMemory: { user: 'ann' },
+  writeMemoryFile: { path: '/a.md', content: 'a' },
+  createErasure: { user: 'nobody' },
   createSession: { model_id: 'test-model' },
   updateSession: { metadata: {} },
   sendMessage: { content: 'hello' },

@@ -42,7 +42,7 @@ describe('tools of a session', () => {
     for (const tool of [{ type: 'builtin' }, { type: 7 }]) {
       const { error } = (await create([tool])).body;
       expect(error.details.errors).to.deep.equal([
-        { path: '/tools/0/type', message: 'must be mcp_toolset, workspace, wait, agent or custom' },
+        { path: '/tools/0/type', message: 'must be mcp_toolset, workspace, memory, wait, agent or custom' },
       ]);
     }
     const { error } = (await create([{}])).body;
@@ -169,7 +169,7 @@ describe('tools of a session', () => {
       const many = (count: number): object[] => Array.from({ length: count }, (_, n) => custom({ name: `tool_${n}` }));
       expect(await outcomeOf(many(64))).to.equal('ok');
       expect(await outcomeOf(many(65))).to.equal('validation_error /tools/64');
-      expect(await outcomeOf(many(98))).to.equal('validation_error /tools');
+      expect(await outcomeOf(many(102))).to.equal('validation_error /tools');
       reachedLimit('custom tools: 64');
     });
 

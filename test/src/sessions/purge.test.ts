@@ -7,13 +7,17 @@ import { useDatabase, usePool } from '../../support/use.js';
 const TABLES = [
   ...['turns', 'events', 'turn_servers', 'model_calls', 'model_steps', 'tool_calls', 'mcp_tasks'],
   ...['turn_agents', 'delegations'],
-  ...['waits', 'compactions', 'session_states', 'waiting_messages'],
+  ...['waits', 'compactions', 'session_states', 'waiting_messages', 'session_overrides'],
 ];
 /** They outlive a session, or are gone before its purge: with its deletion, the end of its turn or stream, and their partition. */
 const NOT_PURGED = [
   ...['turn_usage', 'webhook_deliveries', 'files', 'schedules', 'schedule_runs'],
   ...['open_turns', 'token_streams', 'deltas', 'workspaces', 'kept_workspaces'],
   'audit_log',
+  // With the row of the session, or with its family: foreign keys and a trigger.
+  ...['remembered_approvals', 'token_files', 'family_sessions'],
+  // What a turn wrote there belongs to others than its session; src/erasures empties its own.
+  ...['memory_files', 'memory_versions', 'erased_sessions'],
 ];
 
 describe('the purge of deleted sessions', () => {
@@ -55,6 +59,7 @@ describe('the purge of deleted sessions', () => {
         `INSERT INTO waiting_messages (id, session_id, turn_id, steers, data, created_at) VALUES ($1, $1, 't', 0, '{}', now())`,
         [session],
       );
+      await db.query(`INSERT INTO session_overrides (session_id, number, overrides) VALUES ($1, 1, '{}')`, [session]);
       await db.query(`INSERT INTO compactions (session_id, turn_number, summary) VALUES ($1, 1, '')`, [session]);
     }
     await db.query(`UPDATE sessions SET deleted_at = now() - interval '2 hours'`);
