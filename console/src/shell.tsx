@@ -2,6 +2,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { AuditLogView } from './audit-log/audit-log-view.js';
 import { useService } from './client/service.js';
 import { ConnectionsView } from './connections/connections-view.js';
+import { ErasuresView } from './erasures/erasures-view.js';
+import { MemoriesView } from './memories/memories-view.js';
+import { MemoryView } from './memories/memory-view.js';
 import { NewConnection } from './connections/new-connection.js';
 import { Conversation } from './conversation/conversation.js';
 import { FilesView } from './files/files-view.js';
@@ -133,6 +136,8 @@ function View({ route: { segments, query } }: { route: Route }) {
     case 'connections':
       if (id === 'new') return <NewConnection query={query} />;
       return id === undefined ? <ConnectionsView query={query} /> : <UnknownAddress />;
+    case 'memories':
+      return id === undefined ? <MemoriesView query={query} /> : <MemoryView id={id} />;
     case 'webhooks':
       if (id === 'new') return <NewWebhook />;
       return id === undefined ? <WebhooksView /> : <WebhookView id={id} />;
@@ -148,6 +153,8 @@ function View({ route: { segments, query } }: { route: Route }) {
   }
   if (id !== undefined) return <UnknownAddress />;
   switch (place) {
+    case 'erasures':
+      return <ErasuresView query={query} />;
     case 'inbox':
       return <InboxView />;
     case 'audit-log':

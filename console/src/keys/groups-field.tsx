@@ -1,10 +1,5 @@
 import { TextField } from '../parts/fields.js';
 
-/** `finance, legal` → the names. */
-export function groupsOf(text: string): string[] {
-  return [...new Set(text.split(',').map((name) => name.trim()))].filter((name) => name !== '');
-}
-
 interface Props {
   label?: string;
   hint: string;

@@ -9,7 +9,8 @@ import { CopyText } from '../parts/copy-text.js';
 import { Checkbox, TextField } from '../parts/fields.js';
 import { PageHead, UnreadPage } from '../parts/page-head.js';
 import { Time } from '../parts/time.js';
-import { GroupsField, groupsOf } from './groups-field.js';
+import { GroupsField } from './groups-field.js';
+import { groupsOf } from './groups.js';
 import { KeyStatus } from './key-status.js';
 
 export function KeyView({ id }: { id: string }) {

@@ -7,7 +7,8 @@ import { CheckList } from '../parts/check-list.js';
 import { CopyText } from '../parts/copy-text.js';
 import { TextField } from '../parts/fields.js';
 import { PageHead } from '../parts/page-head.js';
-import { GroupsField, groupsOf } from './groups-field.js';
+import { GroupsField } from './groups-field.js';
+import { groupsOf } from './groups.js';
 
 type Scope = NewApiKey['scopes'][number];
 
@@ -23,6 +24,9 @@ const SCOPES: Record<Scope, string> = {
   'mcp_servers:write': 'register and change MCP servers and credentials',
   'agents:read': 'read agents and make sessions of them',
   'agents:write': 'make, change and delete agents',
+  'memories:read': 'read memories',
+  'memories:write': 'write and erase memories',
+  'users:erase': 'erase persons',
   'webhooks:read': 'read webhooks and deliveries',
   'webhooks:write': 'change webhooks',
   'audit:read': 'read the audit log',

@@ -21,6 +21,7 @@ import {
   customToolsOf,
   parseCustomTools,
   sessionTools,
+  withMemoryOfUser,
   workspaceOf,
   type AskingByServer,
 } from './session-tools.js';
@@ -61,6 +62,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
   const [asking, setAsking] = useState<AskingByServer>(() => askingOf(model?.tools ?? []));
   const [workspace, setWorkspace] = useState(() => workspaceOf(model?.tools ?? []));
   const [mayWait, setMayWait] = useState(() => model?.tools.some(({ type }) => type === 'wait') ?? false);
+  const [memories, setMemories] = useState(() => model?.tools.filter((tool) => tool.type === 'memory') ?? []);
   const [customTools, setCustomTools] = useState(() => customToolsOf(model?.tools ?? []));
   const [user, setUser] = useState(model?.user ?? '');
   const [budget, setBudget] = useState<BudgetForm>(() => emptyBudget(model?.budget ?? null));
@@ -72,7 +74,7 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
     instruction: instruction || null,
     mcp_servers: servers,
     metadata: metadataOf(title, pairs),
-    tools: sessionTools(servers, asking, workspace, mayWait, parseCustomTools(customTools)),
+    tools: sessionTools(servers, asking, workspace, mayWait, memories, parseCustomTools(customTools)),
     ...(fallbacks.length > 0 && { fallback_model_ids: fallbacks }),
     ...(user !== '' && { user }),
     ...(budget.amount !== '' && { budget: budgetOf(budget) }),
@@ -113,6 +115,12 @@ function SessionForm({ model, server }: { model: Session | null; server: string 
           autocomplete="off"
           value={user}
           onChange={setUser}
+        />
+        <Checkbox
+          label="Remembers the user"
+          hint="the agent keeps files between the sessions of this user; needs a user"
+          checked={memories.some((memory) => memory.of === 'user')}
+          onChange={(isWanted) => setMemories(withMemoryOfUser(memories, isWanted))}
         />
         <CustomToolsField json={customTools} onChange={setCustomTools} />
         <BudgetFields budget={budget} onChange={setBudget} />

@@ -1,5 +1,5 @@
 import type { McpServer, SessionTool } from '../../../client/src/index.js';
-import { groupsOf } from '../keys/groups-field.js';
+import { groupsOf } from '../keys/groups.js';
 import { exactText } from '../../../src/platform/exact-json.js';
 
 /** Which tools of a server wait for a person's answer before they run. */
@@ -14,6 +14,8 @@ export interface Asking {
 }
 
 export type WorkspaceToolset = Extract<SessionTool, { type: 'workspace' }>;
+
+export type MemoryTool = Extract<SessionTool, { type: 'memory' }>;
 
 export type AskingByServer = Record<string, Asking>;
 
@@ -30,6 +32,7 @@ export function sessionTools(
   asking: AskingByServer,
   workspace: WorkspaceToolset | null,
   mayWait: boolean,
+  memories: MemoryTool[],
   custom: SessionTool[],
 ): SessionTool[] {
   const toolsets = serverIds.flatMap((id): SessionTool[] => {
@@ -52,6 +55,7 @@ export function sessionTools(
   return [
     ...toolsets,
     ...(workspace === null ? [] : [workspace]),
+    ...memories,
     ...(mayWait ? [{ type: 'wait' as const }] : []),
     ...custom,
   ];
@@ -81,6 +85,13 @@ export function askingOf(tools: readonly SessionTool[]): AskingByServer {
 
 export function workspaceOf(tools: readonly SessionTool[]): WorkspaceToolset | null {
   return tools.find((tool) => tool.type === 'workspace') ?? null;
+}
+
+/** The memories of a session, with or without that of its user. */
+export function withMemoryOfUser(memories: readonly MemoryTool[], isWanted: boolean): MemoryTool[] {
+  const others = memories.filter((memory) => memory.of !== 'user');
+  const own = memories.find((memory) => memory.of === 'user') ?? { type: 'memory', of: 'user' };
+  return isWanted ? [own, ...others] : others;
 }
 
 /** True if the tools of a server or of a workspace ask unless `configs` says another. */

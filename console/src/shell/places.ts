@@ -16,6 +16,7 @@ export const PLACES: readonly Place[] = [
   { name: 'skills', label: 'Skills', icon: 'skill' },
   { name: 'mcp-servers', label: 'MCP servers', icon: 'server' },
   { name: 'connections', label: 'Connections', icon: 'link' },
+  { name: 'memories', label: 'Memories', icon: 'message' },
   { name: 'schedules', label: 'Schedules', icon: 'schedule' },
   { name: 'webhooks', label: 'Webhooks', icon: 'webhook' },
   { name: 'keys', label: 'Keys', icon: 'key' },
