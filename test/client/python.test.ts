@@ -58,6 +58,8 @@ describe('the Python client', () => {
               proxy.requests.length = 0;
               proxy.faults = JSON.parse(body.toString()) as Fault[];
             } else if (req.url === '/gate') {
+              // A turn that comes later would wait for the next one.
+              await gate.reached;
               gate.open();
               gate = service.model.gate();
             }

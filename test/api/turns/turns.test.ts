@@ -3,7 +3,8 @@ import { findTurnOfSession, listTurns } from '../../../src/turns/find-turns.js';
 import { failure, message, text, toolUse, wait } from '../../support/scripted-model.js';
 import { insertEndedTurns, insertSessions } from '../../support/factories.js';
 import { countRowsRead } from '../../support/rows-read.js';
-import { startTurnService } from '../../support/turns.js';
+import { keyIdOf } from '../../support/tokens.js';
+import { startTurnService, type TurnService } from '../../support/turns.js';
 import { useTurnService } from '../../support/use.js';
 
 const tool = { type: 'custom', name: 'ask', description: 'Asks.', input_schema: { type: 'object' } };
@@ -31,7 +32,13 @@ describe('turns', () => {
     timing: null,
     message: null,
     continues_turn_id: null,
+    agent: null,
+    parent_turn_id: null,
   };
+  const senderOf = async ({ db, key }: Pick<TurnService, 'db' | 'key'>) => ({
+    key_id: await keyIdOf(db, key),
+    actor: null,
+  });
 
   it('turns show what a completed turn has come to', async () => {
     service.model.reply([text('First.'), toolUse('list_files')]);
@@ -54,6 +61,7 @@ describe('turns', () => {
       usage_details: end.usage_details,
       timing: end.timing,
       message: 'And last.',
+      sent_by: await senderOf(service),
     });
     expect(started_at >= rest.created_at && started_at <= rest.ended_at).to.equal(true);
     expect(end.usage_details.model_calls).to.equal(2);
@@ -101,6 +109,7 @@ describe('turns', () => {
         session_id: sessionId,
         model_id: 'scripted',
         created_at,
+        sent_by: await senderOf(idle),
       };
       expect(await get()).to.deep.equal({ ...shown, status: 'queued' });
 

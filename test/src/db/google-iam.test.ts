@@ -47,6 +47,8 @@ describe('DATABASE_AUTH=google_iam', () => {
   after(async () => {
     for (const name of Object.keys(process.env)) if (!(name in saved)) delete process.env[name];
     Object.assign(process.env, saved);
+    // It may have made the partition of this month.
+    await admin.query(`REASSIGN OWNED BY "${ROLE}" TO CURRENT_USER`);
     await admin.query(`DROP ROLE "${ROLE}"`);
     await admin.end();
     await Promise.all([wire.close(), database.drop()]);

@@ -44,7 +44,7 @@ describe('the purge of deleted sessions', () => {
          VALUES ($1, 'mcp_1', 0, 'a', 'hash', true)`,
         [turn],
       );
-      await db.query(`INSERT INTO turn_agents VALUES ($1, 0, 'agent_1', NULL, 'a', 'An agent.', false)`, [turn]);
+      await db.query(`INSERT INTO turn_agents VALUES ($1, 0, 'agent_1', NULL, 'a', 'An agent.', NULL)`, [turn]);
       await db.query(
         `INSERT INTO delegations (turn_id, step, index, agent_id, agent_version, child_session_id, child_turn_id, created_at)
          VALUES ($1, 1, 0, 'agent_1', 1, 'ses_child', 'turn_child' || $1, now())`,

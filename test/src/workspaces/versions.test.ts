@@ -108,7 +108,7 @@ describe('versions of a workspace', () => {
     const db = usePool(database, 2);
     beforeEach(async () => {
       await db.query(
-        'DELETE FROM workspaces; DELETE FROM replaced_objects; DELETE FROM sessions; DELETE FROM projects; DELETE FROM project_storage',
+        'DELETE FROM workspaces; DELETE FROM replaced_objects; DELETE FROM sessions; DELETE FROM configurations; DELETE FROM projects; DELETE FROM project_storage',
       );
       await db.query('INSERT INTO projects (id, name) VALUES ($1, $1)', [PROJECT]);
       await db.query(
