@@ -92,7 +92,12 @@ const version = presented(
       enum: ['created', 'modified', 'deleted'],
       description: 'What became of it. A renamed file is deleted at its old path and created at the new one.',
     },
-    size_bytes: { type: ['integer', 'null'], minimum: 0, description: 'Its bytes then; null for a deleted file.' },
+    size_bytes: {
+      type: ['integer', 'null'],
+      format: 'int64',
+      minimum: 0,
+      description: 'Its bytes then; null for a deleted file.',
+    },
     sha256: { type: ['string', 'null'], description: 'The SHA-256 of its bytes then; null for a deleted file.' },
     by: author,
     created_at: described(timestamp, 'When it was made.'),

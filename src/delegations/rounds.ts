@@ -4,7 +4,7 @@ import type { Round } from '../platform/rounds.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
 import type { TurnDeps } from '../turns/change-turn.js';
 import { cancelTurns } from '../turns/children.js';
-import { IS_SETTLED, OUTCOME_SETTLED } from '../waits/settled.js';
+import { CHECK_SOON, IS_SETTLED, OUTCOME_SETTLED } from '../waits/settled.js';
 import { signalAnswers } from '../waits/signal-answers.js';
 
 type Deps = TurnDeps & { workflows: TurnWorkflows };
@@ -33,7 +33,8 @@ async function endWaits(db: Database, namespace: string): Promise<string[]> {
         ended AS (
           UPDATE waits w SET state = 'closed', outcome = ${rawSql(OUTCOME_SETTLED)}, closed_at = clock_timestamp()
           FROM due WHERE (w.turn_id, w.step, w.id) = (due.turn_id, due.step, due.id) AND w.state = 'open'
-          RETURNING w.turn_id)
+          RETURNING w.turn_id),
+        ${rawSql(CHECK_SOON)}
         SELECT DISTINCT turn_id FROM ended`,
   );
   return rows.map(({ turn_id: id }) => id);

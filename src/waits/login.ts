@@ -4,7 +4,7 @@ import { write } from '../db/transaction.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import type { MissingLogin } from './kinds/login.js';
-import { IS_SETTLED, OUTCOME_SETTLED } from './settled.js';
+import { CHECK_SOON, IS_SETTLED, OUTCOME_SETTLED } from './settled.js';
 import { planWaits } from './store.js';
 
 interface UnauthorizedCall {
@@ -65,7 +65,8 @@ export async function endAuthorizedWaits(db: Db, of?: { serverId: string; user: 
         ended AS (
           UPDATE waits w SET state = 'closed', outcome = ${rawSql(OUTCOME_SETTLED)}, closed_at = clock_timestamp()
           FROM due WHERE (w.turn_id, w.step, w.id) = (due.turn_id, due.step, due.id) AND w.state = 'open'
-          RETURNING w.turn_id)
+          RETURNING w.turn_id),
+        ${rawSql(CHECK_SOON)}
         SELECT turn_id FROM ended`,
   );
   if (rows.length > 0) actionsAnswered.inc({ answer: 'authorized' }, rows.length);

@@ -3,6 +3,7 @@ import type { Database } from '../db/db.js';
 import { actionsAnswered } from '../platform/metrics.js';
 import type { Round } from '../platform/rounds.js';
 import { FITS_BY_NOW } from './kinds/budget.js';
+import { CHECK_SOON } from './settled.js';
 import { signalAnswers } from './signal-answers.js';
 
 /**
@@ -23,7 +24,8 @@ export const raisedBudgets: Round<{ db: Database } & Parameters<typeof signalAns
           ended AS (
             UPDATE waits w SET state = 'closed', outcome = 'answered', closed_at = clock_timestamp()
             FROM due WHERE (w.turn_id, w.step, w.id) = (due.turn_id, due.step, due.id) AND w.state = 'open'
-            RETURNING w.turn_id)
+            RETURNING w.turn_id),
+          ${rawSql(CHECK_SOON)}
           SELECT turn_id FROM ended`,
     );
     if (rows.length > 0) actionsAnswered.inc({ answer: 'answered' }, rows.length);

@@ -13,3 +13,11 @@ export const OUTCOME_SETTLED = `CASE w.kind ${KINDS.map(({ type, outcome }) => `
 export function settles(type: WaitType): boolean {
   return KINDS.some((kind) => kind.type === type);
 }
+
+/**
+ * SQL for a part of a statement whose part `ended` has closed waits: the reconciler looks at their turns within seconds, should the signal
+ * to their workflows be lost. It waits for no lock, because a change of a turn takes those of its rows in another order.
+ */
+export const CHECK_SOON = `checked AS (
+  UPDATE open_turns SET checked_at = NULL
+  WHERE turn_id IN (SELECT o.turn_id FROM open_turns o JOIN ended USING (turn_id) FOR UPDATE OF o SKIP LOCKED))`;

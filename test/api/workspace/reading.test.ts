@@ -215,7 +215,7 @@ describe('reading a workspace', () => {
     expect((await read(['workspace'], other))[0]).to.equal(404);
     expect(await read(['read', 'send', 'cancel', 'answer', 'files', 'fork'], session)).to.deep.equal([
       403,
-      { required: 'files:read' },
+      { required: 'workspace' },
     ]);
   });
 

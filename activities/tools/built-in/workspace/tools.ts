@@ -38,7 +38,11 @@ export function workspaceTools(deps: ToolDeps, places: CommandPlaces, entry: Wor
   return [deliver, ...own];
 }
 
-function askedOf({ name, description, inputSchema }: Pick<BuiltInTool, 'name' | 'description' | 'inputSchema'>): ToolToAsk {
+function askedOf({
+  name,
+  description,
+  inputSchema,
+}: Pick<BuiltInTool, 'name' | 'description' | 'inputSchema'>): ToolToAsk {
   const title = TITLES[name as WorkspaceToolName];
   return { title, annotations: NO_ANNOTATIONS, serverId: null, toolName: name, description, inputSchema };
 }
