@@ -9,6 +9,7 @@ export const GUIDES = [
   ['person-in-the-loop', 'A person in the loop'],
   ['agents', 'Agents'],
   ['agents-that-call-agents', 'Agents that call agents'],
+  ['memory', 'Memory'],
   ['mcp', 'MCP servers'],
   ['skills', 'Skills'],
   ['files', 'Files'],
