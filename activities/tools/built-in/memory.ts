@@ -3,7 +3,7 @@ import { memoriesOf, type TurnMemory } from '../../../src/memories/entries.js';
 import { runInMemory } from '../../../src/memories/run.js';
 import { ServiceError } from '../../../src/platform/errors.js';
 import { memoryCommands } from '../../../src/platform/metrics.js';
-import { NO_ANNOTATIONS } from '../../../src/mcp/asked-tool.js';
+import { NO_ANNOTATIONS, type ToolToAsk } from '../../../src/mcp/asked-tool.js';
 import { MEMORY, permissionBy } from '../../../src/sessions/tools.js';
 import type { TurnContext } from '../../../src/steps/context.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
@@ -51,6 +51,15 @@ const definition = {
   },
 };
 
+const ASKED: ToolToAsk = {
+  title: 'Change what is remembered',
+  annotations: NO_ANNOTATIONS,
+  serverId: null,
+  toolName: MEMORY,
+  description: definition.description,
+  inputSchema: definition.inputSchema,
+};
+
 /** The tool `memory` (docs/memory.md), one for all memories of the turn; null in a turn without any. */
 export function memoryTool(
   deps: ToolDeps,
@@ -62,14 +71,7 @@ export function memoryTool(
     ...ownTool(definition, () => memoryKind(deps, memories)),
     permissionOf: (input) => permissionBy(written(memories, input)?.policy),
     changeSchemaOf: (input) => changeSchemaOf(memories, written(memories, input)),
-    asked: {
-      title: 'Change what is remembered',
-      annotations: NO_ANNOTATIONS,
-      serverId: null,
-      toolName: MEMORY,
-      description: definition.description,
-      inputSchema: definition.inputSchema,
-    },
+    asked: ASKED,
     // Commands of a step run in their order. They are short, so nothing waits long for them.
     isSerial: true,
   };
