@@ -11,6 +11,9 @@ const OTHERS = {
   waiting_messages: 'their delivery, or the session',
   webhook_deliveries: 'their age',
   schedule_runs: 'their age',
+  // By whom a text was written. They go with their memory.
+  memory_files: 'their memory',
+  memory_versions: 'their memory',
 };
 /** Columns that a fork does not copy, beside the ids of turn and session. */
 const NOT_COPIED: Record<string, string[]> = {
