@@ -35,7 +35,14 @@ const oauthFields = {
   },
   scopes: {
     type: 'array',
-    items: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' },
+    items: {
+      $id: 'OAuthScope',
+      type: 'string',
+      minLength: 1,
+      maxLength: 256,
+      pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+      description: 'A scope of the authorization server.',
+    },
     maxItems: 100,
     uniqueItems: true,
     description: 'Scopes to request; without it, those in the metadata of the resource.',

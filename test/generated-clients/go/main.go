@@ -46,8 +46,9 @@ func main() {
 	var toolset api.SessionToolInput
 	ask := api.McpDefaultConfigInput{PermissionPolicy: api.PermissionPolicyInput{Type: api.AlwaysAsk}}
 	check(toolset.FromMcpToolsetInput(api.McpToolsetInput{McpServerId: server, DefaultConfig: &ask}))
+	model := "scripted"
 	created := must(client.CreateSessionWithResponse(ctx, nil, api.NewSession{
-		ModelId:    "scripted",
+		ModelId:    &model,
 		McpServers: &[]string{server},
 		Tools:      &[]api.SessionToolInput{toolset},
 	}))
