@@ -1,3 +1,4 @@
+import { migrationFiles } from '../../src/db/migrations/index.js';
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
@@ -165,7 +166,7 @@ describe('doctor', () => {
     await service.db.query('INSERT INTO migrations SELECT * FROM kept');
     await service.db.query('DROP TABLE kept');
     expect(finding.remedy).to.contain('npm run migrate');
-    expect(finding.detail).to.contain('1-baseline.sql');
+    expect(finding.detail).to.equal(`migrations are missing: ${migrationFiles.at(-1)!.file}`);
   });
 
   it('doctor reports a pooler that loses notifications', async () => {
