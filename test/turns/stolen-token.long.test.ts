@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { TOKEN_SCOPE_NAMES } from '../../src/projects/permissions.js';
 import type { ApiCall, ApiResponse } from '../support/client.js';
 import { startOauthPair } from '../support/oauth-server.js';
 import { message, steps, text, toolUse } from '../support/scripted-model.js';
@@ -9,6 +10,7 @@ import { expectAcceptedRequests, use, useTurnService } from '../support/use.js';
 
 const outcomeOf = ({ status, body }: ApiResponse): unknown[] => [status, body?.error?.type ?? 'ok'];
 const FORBIDDEN = [403, 'insufficient_scope'];
+const WITHOUT_COPIES = TOKEN_SCOPE_NAMES.filter((scope) => scope !== 'fork' && scope !== 'workspace');
 
 /** What somebody can do who has the token of a page, with every scope: docs/security.md. */
 describe('a stolen session token', () => {
@@ -32,7 +34,8 @@ describe('a stolen session token', () => {
     const fileId = history.find(({ type }) => type === 'agent.file')!.file.id as string;
     return { id, turnId, fileId, lastEventId: history.at(-1)!.id as string };
   };
-  const thief = async (sessionId: string): Promise<ApiCall> => service.as(await newToken(service, sessionId));
+  const thief = async (sessionId: string, scopes = TOKEN_SCOPE_NAMES): Promise<ApiCall> =>
+    service.as(await newToken(service, sessionId, { scopes }));
 
   it('a stolen session token reads nothing of another session by the ids of its turns, events and files', async () => {
     const victim = await talk();
@@ -78,14 +81,15 @@ describe('a stolen session token', () => {
     expect(resumed.frames.at(-1)!.data.type).to.equal('turn.completed');
   });
 
-  it('a stolen session token makes no fork, and reads neither a fork of its session nor, from there, what was before', async () => {
+  it('a stolen session token makes no fork without the scope, and reads neither a fork that a key made nor, from there, what was before', async () => {
     const { id, fileId } = await talk();
-    const api = await thief(id);
+    const api = await thief(id, WITHOUT_COPIES);
     expect(outcomeOf(await api('POST', `/v1/sessions/${id}/fork`, {}))).to.deep.equal(FORBIDDEN);
-    const { body: uploaded } = await upload({ api }, 'a.txt');
+    const { body: uploaded } = await upload({ api: await thief(id) }, 'a.txt');
     const { status, body: fork } = await service.api('POST', `/v1/sessions/${id}/fork`, {});
     expect(status).to.equal(201);
-    expect(outcomeOf(await api('GET', `/v1/sessions/${fork.id}`))).to.deep.equal([404, 'session_not_found']);
+    for (const caller of [api, await thief(id)])
+      expect(outcomeOf(await caller('GET', `/v1/sessions/${fork.id}`))).to.deep.equal([404, 'session_not_found']);
     const ofFork = await thief(fork.id as string);
     expect(outcomeOf(await ofFork('GET', `/v1/sessions/${id}`))).to.deep.equal([404, 'session_not_found']);
     for (const file of [fileId, uploaded.id]) {
@@ -93,14 +97,14 @@ describe('a stolen session token', () => {
     }
   });
 
-  it('a stolen session token reads no workspace, neither its own nor another one', async () => {
+  it('a stolen session token reads no workspace without the scope, and with it none of another session', async () => {
     const { id } = await talk();
     const other = await service.session();
-    const api = await thief(id);
-    for (const session of [id, other]) {
-      for (const path of ['files', 'content?path=a.txt', 'archive']) {
-        expect(outcomeOf(await api('GET', `/v1/sessions/${session}/workspace/${path}`)), path).to.deep.equal(FORBIDDEN);
-      }
+    const [without, api] = [await thief(id, WITHOUT_COPIES), await thief(id)];
+    for (const path of ['files', 'content?path=a.txt', 'archive']) {
+      expect(outcomeOf(await without('GET', `/v1/sessions/${id}/workspace/${path}`)), path).to.deep.equal(FORBIDDEN);
+      const read = outcomeOf(await api('GET', `/v1/sessions/${other}/workspace/${path}`));
+      expect(read, path).to.deep.equal([404, 'session_not_found']);
     }
   });
 

@@ -86,7 +86,9 @@ describe('JSON bodies (decisions.md "HTTP")', () => {
   });
 
   it('JSON bodies lists every error with a JSON Pointer', async () => {
-    const { body } = await post('{"thinking_enabled":"yes","mcp_servers":["a","a"],"metadata":{"a/b~c":1},"x":1}');
+    const { body } = await post(
+      '{"model_id":5,"thinking_enabled":"yes","mcp_servers":["a","a"],"metadata":{"a/b~c":1},"x":1}',
+    );
     const paths = body.error.details.errors.map(({ path }: { path: string }) => path);
     expect(paths).to.have.members(['/model_id', '/thinking_enabled', '/mcp_servers', '/metadata/a~1b~0c', '/x']);
   });
