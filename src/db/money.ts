@@ -36,11 +36,12 @@ export const SPENT = ofFamily(false);
 export const SPENT_OR_RESERVED = ofFamily(true);
 
 /**
- * SQL for what the model calls under way of a turn `turns` and its siblings may cost beyond what they have reported. A call that another
- * one of its turn has followed is over.
+ * SQL for what the model calls under way of the siblings of a turn `turns` may cost beyond what they have reported. A call that another
+ * one of its turn has followed is over. So is one whose turn waits to make it again: its worker has died.
  */
 export const RESERVED_BY_TREE = `(
   SELECT coalesce(sum(greatest(a.reserved - coalesce(a.cost, 0), 0)), 0)
   FROM open_turns o JOIN turns sibling ON sibling.id = o.turn_id
     JOIN model_calls a ON a.turn_id = sibling.id AND a.call = sibling.model_calls AND a.ended_at IS NULL
-  WHERE o.parent_turn_id = turns.parent_turn_id)`;
+  WHERE o.parent_turn_id = turns.parent_turn_id AND o.turn_id <> turns.id AND NOT EXISTS (
+    SELECT FROM waits again WHERE again.turn_id = o.turn_id AND again.kind IN ('reserve', 'budget') AND again.state <> 'closed'))`;

@@ -74,6 +74,27 @@ describe('the money of agents that call agents', () => {
     expect((await resultsOf(sessionId)).map(({ is_error }) => is_error)).to.deep.equal([false, false, false, false]);
   });
 
+  it('a child whose worker died in a call holds no reserve while it waits to make the call again', async () => {
+    const agentId = await createAgent(service, 'survivor');
+    service.model.on(/Go/, steps(calls('survivor', 4), answer('Done.', 5)));
+    const gate = service.model.gate();
+    service.model.on(/Task/, steps(message([wait(gate), text('Ready.')], tokens(300))));
+    const sessionId = await parentOf(agentId, { budget: budget('2.1', 'stop') });
+    await service.send(sessionId, 'Go');
+    await gate.reached;
+    await eventually('two calls wait for the others', async () => (await waitsOf('reserve', 'open')) === 2);
+    // What a dead worker leaves of each of the two: a call that has not ended, and that the next attempt would replace.
+    await service.db.query(
+      `WITH waiting AS (SELECT turn_id FROM waits WHERE kind = 'reserve' AND state = 'open'),
+         begun AS (UPDATE turns SET model_calls = 1 FROM waiting WHERE id = turn_id)
+       INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, task_token, model_id, cost, currency, reserved)
+       SELECT turn_id, 1, 1, 1, 'msg_dead', 'dead', '', 'scripted', 0, 'USD', 1 FROM waiting`,
+    );
+    gate.open();
+    expect(await service.ended(sessionId)).to.deep.include({ type: 'turn.completed', stop_reason: 'end_turn' });
+    expect((await resultsOf(sessionId)).map(({ is_error }) => is_error)).to.deep.equal([false, false, false, false]);
+  });
+
   it('a child whose call does not fit stops as an error result, or waits until the budget of the parent is raised', async () => {
     const agentId = await createAgent(service, 'poor');
     service.model.on(/Go/, steps(calls('poor', 1), answer('Done.', 1)));

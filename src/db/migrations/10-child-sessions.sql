@@ -100,10 +100,12 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
--- The cost of the calls of an open turn, in a currency; with what the one under way may cost at most.
+-- The cost of the calls of an open turn, in a currency; with what the one under way may cost at most, unless its worker has died and the
+-- turn waits to make it again.
 CREATE FUNCTION calls_cost(the_turn text, the_call integer, the_currency text, with_reserves boolean) RETURNS numeric
 LANGUAGE sql STABLE AS $$
-  SELECT coalesce(sum(CASE WHEN with_reserves AND a.ended_at IS NULL AND a.call = the_call
+  SELECT coalesce(sum(CASE WHEN with_reserves AND a.ended_at IS NULL AND a.call = the_call AND NOT EXISTS (
+      SELECT FROM waits w WHERE w.turn_id = the_turn AND w.kind IN ('reserve', 'budget') AND w.state <> 'closed')
     THEN greatest(a.cost, a.reserved) ELSE a.cost END), 0)
   FROM model_calls a WHERE a.turn_id = the_turn AND a.currency = the_currency
 $$;

@@ -13,7 +13,7 @@ const FINGERPRINTS: Record<string, string> = {
   '7-key-indexes.sql': '9d46e51b5eea49e77204b69c67bef99628c25febf8ac83cd207c10e62d4d6688',
   '8-approvals.sql': 'a94baad2bba2c9a0dbe63e96d7e75701aeb888845c6c41fed9f0af226e972c50',
   '9-sessions-of-a-user.sql': '18327f2e0a199ad6a88b4b44ed5fd939d599f6a97ef8acd49925109d39911e80',
-  '10-child-sessions.sql': '71da4fb021e6d485689023242322da50a27e78bb95931d284c203e7c8bf2e0d3',
+  '10-child-sessions.sql': '2459e15f65902ca6b6969a627ce155cdb94b41ae9769026c732f72cd85bb70a6',
   '11-child-session-indexes.sql': 'd281fff0fdb0a471b9a090db309518edf9df64506e52db4c8aa7539edb12e26b',
   '12-memories.sql': 'baa19ba971bd98792d4c39e1b9fd9b95bf17ce5b3c2d5c435b6bba30b052f856',
   '13-erasures.sql': '0a6459e0c6f58d1678bdb96d72edf6a4d87ea3e92ae09f24001c467bd55bfc7a',
