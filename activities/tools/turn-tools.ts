@@ -50,12 +50,18 @@ export function definitionsOf(tools: readonly TurnTool[], found: readonly string
 
 /** What the calls of each tool need, by its full name. */
 export function permissionsOf(tools: readonly TurnTool[]): Permissions {
-  return new Map(tools.map((tool) => [tool.definition.name, (input) => permissionOfCall(tool, input)] as const));
+  return new Map(tools.map((tool) => [tool.definition.name, permissionOfCalls(tool)] as const));
 }
 
-function permissionOfCall(tool: TurnTool, input: Record<string, unknown>): OfferedPermission {
-  const { permission, approvers = [], asksEverywhere = false } = tool;
-  return { permission, approvers, asksEverywhere, ...tool.permissionOf?.(input) };
+/** A function that does not keep the tool: its definition may be large, and the model may take minutes to answer. */
+function permissionOfCalls({
+  permission,
+  approvers = [],
+  asksEverywhere = false,
+  permissionOf,
+}: TurnTool): (input: Record<string, unknown>) => OfferedPermission {
+  const ofAll = { permission, approvers, asksEverywhere };
+  return permissionOf === undefined ? () => ofAll : (input) => ({ ...ofAll, ...permissionOf(input) });
 }
 
 export function serialToolsOf(tools: readonly TurnTool[]): Set<string> {
@@ -76,7 +82,7 @@ export function askedToolsOf(
   return calls.map(({ name, input }) => {
     const tool = tools.get(name);
     if (tool?.asked === undefined) return null;
-    const { approvers, asksEverywhere } = permissionOfCall(tool, input);
+    const { approvers, asksEverywhere } = permissionOfCalls(tool)(input);
     const changeSchema = tool.changeSchemaOf?.(input) ?? tool.asked.inputSchema;
     return askedTool(tool.asked, { approvers, mayRemember: mayRemember && !asksEverywhere }, changeSchema);
   });
