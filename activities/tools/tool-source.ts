@@ -49,7 +49,7 @@ export interface TurnTool {
   /** Of a tool whose calls a person allows: what the person is shown, and what an approval may be remembered of. */
   asked?: ToolToAsk;
   /** `permission` and `approvers` of a call with this input, where they are not those of all calls. */
-  permissionOf?(input: Record<string, unknown>): Pick<ToolPermission, 'permission' | 'approvers'>;
+  permissionOf?: (input: Record<string, unknown>) => Pick<ToolPermission, 'permission' | 'approvers'>;
   /** By which an input is checked that a person puts in place of this one, where the tool's schema allows too much. */
   changeSchemaOf?(input: Record<string, unknown>): object;
   /** Calls of such tools in one step run one after another. */
