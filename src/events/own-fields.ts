@@ -121,14 +121,19 @@ export const ownFields = {
     { message_id: messageId, content: described(text, 'The text of the message.') },
     { incomplete: { const: true, description: 'Present if the model’s answer was cut off.' } },
   ),
-  'user.tool_confirmation': objectSchema({
-    tool_use_id: toolUseId,
-    result: confirmationResult,
-    deny_message: { type: ['string', 'null'], description: 'The message for the agent; null without one.' },
-    input: orNull(changedInput, 'What the call runs with, if a person has changed the input; null otherwise.'),
-    remember,
-    actor,
-  }),
+  'user.tool_confirmation': objectSchema(
+    {
+      tool_use_id: toolUseId,
+      result: confirmationResult,
+      deny_message: { type: ['string', 'null'], description: 'The message for the agent; null without one.' },
+      actor,
+    },
+    // Absent in what was stored before 1.0.0.
+    {
+      input: orNull(changedInput, 'What the call runs with, if a person has changed the input; null otherwise.'),
+      remember,
+    },
+  ),
   'user.custom_tool_result': objectSchema({
     tool_use_id: toolUseId,
     content: described(text, 'The result, as the model gets it.'),

@@ -115,8 +115,10 @@ export const requiredAction = {
       'ToolConfirmationAction',
       'tool_confirmation',
       'A call that a person must allow or deny. Answer with `user.tool_confirmation`, which may change the input.',
-      aboutTool,
+      {},
       {
+        // Absent in events that were stored before 1.0.0.
+        ...aboutTool,
         approvers: {
           type: 'array',
           items: text,

@@ -137,13 +137,14 @@ function keyOf(answer: UserAnswer): string {
 
 /** The input of a confirmation that a person has changed; null without one. */
 function inputOf({ type, data }: UserAnswer): object | null {
-  return type === 'user.tool_confirmation' ? data.input : null;
+  return type === 'user.tool_confirmation' ? (data.input ?? null) : null;
 }
 
 /** An input that is the model's own is none: pages send back what they showed. */
 function withoutModelInput(answer: UserAnswer, [wait]: AnswerableWait[]): UserAnswer {
-  if (answer.type !== 'user.tool_confirmation' || answer.data.input === null || wait === undefined) return answer;
-  return isModelInput(answer.data.input, wait) ? { ...answer, data: { ...answer.data, input: null } } : answer;
+  const input = inputOf(answer);
+  if (answer.type !== 'user.tool_confirmation' || input === null || wait === undefined) return answer;
+  return isModelInput(input, wait) ? { ...answer, data: { ...answer.data, input: null } } : answer;
 }
 
 function waitsOf({ calls, questions }: Answerable, answer: UserAnswer): AnswerableWait[] {
