@@ -56,6 +56,8 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
   readonly #sessionsOfTurns = new Map<string, string>();
   /** The session that a chat goes on in since it was forked. */
   readonly #forks = new Map<string, string>();
+  /** Copies of which `onFork` is told when their first message is stored, by chat. */
+  readonly #toldLater = new Map<string, Parameters<NonNullable<AgentSessionTransportOptions['onFork']>>[0]>();
   /** Turns that are being cancelled, by session. */
   readonly #cancelling = new Map<string, Promise<unknown>>();
 
@@ -129,6 +131,10 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
       if (this.#cancelOnAbort) void sent.then(() => this.cancel(chatId)).catch(() => undefined);
     });
     this.#turns.set(message.id, stored.turn_id);
+    const fork = this.#toldLater.get(chatId);
+    this.#toldLater.delete(chatId);
+    // The message is in the copy by now: a page that goes there shows it.
+    if (fork !== undefined) await this.#onFork?.(fork);
     if (stored.state === undefined) return this.#stream(chatId, stored.turn_id, new TurnChunks(), signal, false);
     const waiting = { message: stored as WaitingMessage, pageId: message.id };
     return this.#stream(chatId, stored.turn_id, new TurnChunks(), signal, false, waiting);
@@ -167,7 +173,7 @@ export class AgentSessionTransport<Message extends UIMessage = UIMessage> implem
     const sessionId = this.#sessionsOfTurns.get(turnId) ?? chatId;
     const fork = await this.#clients.fork(sessionId, turnId);
     this.#forks.set(chatId, fork.session.id);
-    await this.#onFork?.({ chatId, ...fork });
+    this.#toldLater.set(chatId, { chatId, ...fork });
   }
 
   /** The stream of a session ends with its turn. */

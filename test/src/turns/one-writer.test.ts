@@ -13,6 +13,7 @@ const WRITERS: Record<string, string[]> = {
   // The time of the reconciler's last check; no client can see it.
   'src/reconciler/stale-turns.ts': ['UPDATE open_turns'],
   'src/workers/check-again.ts': ['UPDATE open_turns'],
+  'src/waits/settled.ts': ['UPDATE open_turns'],
   'src/events/store.ts': ['INSERT INTO events'],
   // The end of a deleted session.
   'src/sessions/purge.ts': ['DELETE FROM events', 'DELETE FROM turns'],
