@@ -27,6 +27,13 @@ describe('requests that name agents', () => {
     const cases: [string, string, object, string][] = [
       ['PATCH', `/v1/sessions/${id}`, { agent: gone }, '404 agent_version_not_found'],
       ['PATCH', `/v1/sessions/${id}`, { agent: missing }, '404 agent_not_found'],
+      ['PATCH', `/v1/sessions/${id}`, { agent: skills }, '404 skill_not_found'],
+      [
+        'PATCH',
+        `/v1/sessions/${id}`,
+        { agent: { id: agent.id, overrides: { model_id: 'gone' } } },
+        '422 unknown_model',
+      ],
       ['POST', `/v1/sessions/${id}/fork`, { agent: gone }, '404 agent_version_not_found'],
       ['POST', `/v1/sessions/${id}/fork`, { agent: skills }, '404 skill_not_found'],
       ['POST', '/v1/schedules', scheduleOf({ agent: gone }), '404 agent_version_not_found'],
