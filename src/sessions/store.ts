@@ -425,9 +425,9 @@ const REPLACE_AGENT = `
 export async function softDeleteSession(tx: Tx, id: string): Promise<string[]> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
   const children = await deleteChildren(tx, [id]);
-  const workspaces = await runSql<{ id: string }>(
-    tx,
-    sql`DELETE FROM workspaces WHERE session_id = ANY(${[id, ...children]}::text[]) RETURNING session_id AS id`,
+  const [workspaces] = await tx.query<[{ id: string }[], number]>(
+    'DELETE FROM workspaces WHERE session_id = ANY($1) RETURNING session_id AS id',
+    [[id, ...children]],
   );
   await softDelete(tx, SessionEntity, id);
   return workspaces.map((workspace) => workspace.id);
