@@ -31,7 +31,13 @@ export function joinSql(pieces: readonly Sql[], separator: string): Sql {
 
 export async function runSql<Row>(db: Db, statement: Sql): Promise<Row[]> {
   const values: unknown[] = [];
-  return db.query<Row[]>(textOf(statement, values), values);
+  const answer = await db.query<Row[] | [Row[], number]>(textOf(statement, values), values);
+  return hasCount(answer) ? answer[0] : answer;
+}
+
+/** The answer of an UPDATE or DELETE has the number of rows beside them (`answerOf` in direct-data-source.ts). */
+function hasCount<Row>(answer: Row[] | [Row[], number]): answer is [Row[], number] {
+  return Array.isArray(answer[0]);
 }
 
 function textOf({ strings, values }: Sql, parameters: unknown[]): string {

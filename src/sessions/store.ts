@@ -425,9 +425,9 @@ const REPLACE_AGENT = `
 export async function softDeleteSession(tx: Tx, id: string): Promise<string[]> {
   await runSql(tx, sql`DELETE FROM waiting_messages WHERE session_id = ${id}`);
   const children = await deleteChildren(tx, [id]);
-  const [workspaces] = await tx.query<[{ id: string }[], number]>(
-    'DELETE FROM workspaces WHERE session_id = ANY($1) RETURNING session_id AS id',
-    [[id, ...children]],
+  const workspaces = await runSql<{ id: string }>(
+    tx,
+    sql`DELETE FROM workspaces WHERE session_id = ANY(${[id, ...children]}::text[]) RETURNING session_id AS id`,
   );
   await softDelete(tx, SessionEntity, id);
   return workspaces.map((workspace) => workspace.id);
@@ -435,12 +435,12 @@ export async function softDeleteSession(tx: Tx, id: string): Promise<string[]> {
 
 /** Child sessions go with their parents, which the transaction has locked. They have no open turn. Returns their ids. */
 export async function deleteChildren(tx: Tx, parentIds: string[]): Promise<string[]> {
-  const rows = await tx.query<[{ id: string }[], number]>(
-    `UPDATE sessions SET deleted_at = clock_timestamp()
-     WHERE parent_session_id = ANY($1) AND deleted_at IS NULL RETURNING id`,
-    [parentIds],
+  const rows = await runSql<{ id: string }>(
+    tx,
+    sql`UPDATE sessions SET deleted_at = clock_timestamp()
+        WHERE parent_session_id = ANY(${parentIds}::text[]) AND deleted_at IS NULL RETURNING id`,
   );
-  const ids = rows[0].map((row) => row.id);
+  const ids = rows.map((row) => row.id);
   if (ids.length > 0) await emptyAnswers(tx, ids);
   return ids;
 }
