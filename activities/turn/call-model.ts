@@ -1,13 +1,12 @@
 import { withinSlot } from '../slots.js';
 import type { RetryNotice } from '../../src/events/stream-schema.js';
-import { loadProjectId } from '../../src/steps/context.js';
-import { beginModelCall, BudgetSharedError, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
+import { loadContext, loadProjectId } from '../../src/steps/context.js';
+import { beginModelCall, BudgetReservedError, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
 import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { BudgetChangedError } from '../../src/sessions/budget.js';
-import { loadContext } from '../../src/steps/context.js';
 import { approvalOf, askedToolsOf } from '../tools/turn-tools.js';
 import { definitionLimits } from './definition-limits.js';
 import { callOnce, isTooLong, MediaRefusedError } from '../model/call-once.js';
@@ -64,7 +63,7 @@ interface TooLong {
 }
 
 /** What the request was built of has changed. */
-const CHANGED = [SteeringChangedError, BudgetChangedError, BudgetSharedError, MediaRefusedError];
+const CHANGED = [SteeringChangedError, BudgetChangedError, MediaRefusedError];
 
 /** Builds the request and sends it; both again if what it is built of has changed meanwhile. */
 async function callWith(
@@ -84,8 +83,7 @@ async function callWith(
       const call = await beginCall(deps, input, prepared, task);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
-      if (error instanceof BudgetSharedError && error.isReserved)
-        return waitForOthers(deps, input, prepared.reserve!.amount);
+      if (error instanceof BudgetReservedError) return waitForOthers(deps, input, error.amount);
       // The request lacks a message, or has one that was withdrawn, or media that the API refused; or others have spent of its budget.
       if (CHANGED.some((changed) => error instanceof changed)) continue;
       if (!isTooLong(error)) throw error;

@@ -1,7 +1,7 @@
 import { storeSummary } from '../../src/steps/compaction.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
 import {
-  BudgetSharedError,
+  BudgetReservedError,
   endModelCall,
   beginModelCall,
   type ModelCall,
@@ -43,7 +43,7 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
         await withFallback(deps, turnId, () => compact(deps, { turnId, step }, task, signal));
         return undefined;
       } catch (error) {
-        if (error instanceof ReservedError) return waitForOthers(deps, { turnId, step }, error.reserve);
+        if (error instanceof BudgetReservedError) return waitForOthers(deps, { turnId, step }, error.amount);
         if (!(error instanceof TooDearError)) throw error;
         const outcome = await reachBudget(deps, { turnId, step }, error.needed);
         if (outcome.kind === 'ended') throw new TurnEndedError(turnId, outcome.state);
@@ -55,12 +55,6 @@ export function compactContext(deps: ActivityDeps): TurnActivities['compactConte
 class TooDearError extends Error {
   constructor(readonly needed: Need | null) {
     super('The call does not fit into the budget.');
-  }
-}
-
-class ReservedError extends Error {
-  constructor(readonly reserve: string) {
-    super('Other calls may cost what is left of the budget.');
   }
 }
 
@@ -85,7 +79,6 @@ async function compact(
     const reserve = reserveFor({ ...turn, spent }, model, { inputTokens: tokens, maxTokens });
     const call = await beginModelCall(deps, turnId, step, task, model.called, null, reserve).catch(
       async (error: unknown) => {
-        if (error instanceof BudgetSharedError) throw new ReservedError(reserve!.amount);
         if (!(error instanceof BudgetChangedError)) throw error;
         ({ spent } = await loadSpent(deps.db, turnId));
         return null;

@@ -7,6 +7,12 @@ export function moneyJson(amount: string, { isUnpriced, currency }: { isUnpriced
     THEN json_build_object('amount', trim_scale(${amount})::text, 'currency', ${currency}) END`;
 }
 
+/** SQL for the budget that the model calls of a session `session` count against: its own, or that of the parent of a child session. */
+export function ownersBudget(session: string): string {
+  return `(CASE WHEN ${session}.parent_session_id IS NULL THEN ${session}.budget
+    ELSE (SELECT p.budget FROM sessions p WHERE p.id = ${session}.parent_session_id) END)`;
+}
+
 const callsOf = (turn: string): string => `(
   SELECT coalesce(sum(a.cost), 0) FROM model_calls a WHERE a.turn_id = ${turn}.id AND a.currency = ${turn}.currency)`;
 

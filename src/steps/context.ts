@@ -10,8 +10,7 @@ import type {
   WorkspaceToolset,
 } from '../db/entities/sessions.js';
 import type { Workspace } from '../workspaces/store.js';
-import { SPENT_OR_RESERVED } from '../db/money.js';
-import { isChildRow } from '../sessions/child-session.js';
+import { ownersBudget, SPENT_OR_RESERVED } from '../db/money.js';
 import type { Budget } from '../sessions/budget.js';
 import type { FileSnapshot, SkillSnapshot } from '../events/fields.js';
 import {
@@ -94,8 +93,7 @@ export const CONTEXT = rawSql(`
   coalesce(turns.fallback_model_id, turns.model_id, ${MODEL_ID}) AS "modelId",
   turns.fallback_model_id AS "fallbackModelId", ${FALLBACK_MODEL_IDS} AS "fallbackModelIds",
   turns.parent_turn_id AS "parentTurnId", sessions.parent_session_id AS "parentSessionId",
-  CASE WHEN ${isChildRow('sessions')} THEN (SELECT p.budget FROM sessions p WHERE p.id = sessions.parent_session_id)
-    ELSE sessions.budget END AS budget, ${SPENT_OR_RESERVED}::text AS spent,
+  ${ownersBudget('sessions')} AS budget, ${SPENT_OR_RESERVED}::text AS spent,
   coalesce(turns.thinking_enabled, ${THINKING_ENABLED}) AS "thinkingEnabled",
   ${INSTRUCTION} AS instruction, json_array_length(c.tools) > 0 AS "hasTools", entries.toolsets, entries.types AS "toolTypes",
   entries.memories, sessions.end_user AS "user", turns.agent_id AS "agentId",

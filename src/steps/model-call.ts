@@ -2,10 +2,9 @@ import type { Tx } from '../db/db.js';
 import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
 import { priceCall, type CalledModel } from '../models/price.js';
 import type { CallUsage, ModelAnswer } from '../models/content.js';
-import { RESERVED_BY_TREE, SPENT_OR_RESERVED } from '../db/money.js';
+import { ownersBudget, RESERVED_BY_TREE, SPENT_OR_RESERVED } from '../db/money.js';
 import { newId } from '../platform/ids.js';
-import { requireUnspent, type Reserve } from '../sessions/budget.js';
-import { ownerOf } from '../sessions/child-session.js';
+import { BudgetChangedError, requireUnspent, type Reserve } from '../sessions/budget.js';
 import { lockFamilySpent } from '../sessions/families.js';
 import { changeTurn, ifOpen, ifRunning, type Fence, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
@@ -76,39 +75,40 @@ const INSERT_CALL = `
     currency, reserved)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
 
-/** A model call of a child turn does not fit into the budget that its turn shares with others. */
-export class BudgetSharedError extends Error {
-  override readonly name = 'BudgetSharedError';
-  /**
-   * @param isReserved calls under way may cost what is left: it is decided again when one has ended. Else calls have cost it since the
-   * request was built, and a shorter answer may fit.
-   */
-  constructor(readonly isReserved: boolean) {
-    super('the budget leaves less than the call may cost');
+/** Calls of other turns under way may cost what is left of the budget that a child turn shares with them: it is decided again when one has ended. */
+export class BudgetReservedError extends Error {
+  override readonly name = 'BudgetReservedError';
+  /** @param amount what the call may cost at most, as a decimal number */
+  constructor(readonly amount: string) {
+    super('calls under way may cost what is left of the budget');
   }
 }
 
 const LOCK_BUDGET = `SELECT pg_advisory_xact_lock(hashtextextended('budget ' || $1, 0))`;
 /** A statement of its own: after a wait for the lock, it sees what the calls before have reserved. */
 const READ_BUDGET = `
-  SELECT (o.budget->'max_cost'->>'amount')::numeric < ${SPENT_OR_RESERVED} + ${RESERVED_BY_TREE} + $2::numeric AS "isTooMuch",
+  SELECT (${ownersBudget('s')}->'max_cost'->>'amount')::numeric < ${SPENT_OR_RESERVED} + ${RESERVED_BY_TREE} + $2::numeric AS "isTooMuch",
     ${RESERVED_BY_TREE} > 0 AS "isReserved"
-  FROM turns JOIN sessions s ON s.id = turns.session_id JOIN sessions o ON o.id = ${ownerOf('s')} WHERE turns.id = $1`;
+  FROM turns JOIN sessions s ON s.id = turns.session_id WHERE turns.id = $1`;
 
-/** Keeps what all calls under way of the turn and its siblings may cost within their budget. @throws BudgetSharedError */
-async function requireReserve(tx: Tx, { id, parentTurnId }: Turn, reserve: string): Promise<void> {
+/**
+ * Keeps what all calls under way of the turn and its siblings may cost within their budget.
+ * @throws BudgetReservedError
+ * @throws BudgetChangedError if calls have cost what was left since the request was built
+ */
+async function requireReserve(tx: Tx, { id, parentTurnId }: Turn, amount: string): Promise<void> {
   write(tx, LOCK_BUDGET, [parentTurnId]);
-  const [found] = await tx.query<[{ isTooMuch: boolean | null; isReserved: boolean }]>(READ_BUDGET, [id, reserve]);
-  if (found.isTooMuch === true) throw new BudgetSharedError(found.isReserved);
+  const [found] = await tx.query<[{ isTooMuch: boolean | null; isReserved: boolean }]>(READ_BUDGET, [id, amount]);
+  if (found.isTooMuch === true) throw found.isReserved ? new BudgetReservedError(amount) : new BudgetChangedError();
 }
 
 /**
  * Claims the turn and records a new model call, together with the messages that it is the first to see.
  * @param steering the ids of the messages in its request that still wait; null for a call that waits for none of them
  * @param reserve of a turn with a budget: what the call costs at most
- * @throws BudgetSharedError
+ * @throws BudgetReservedError
  * @throws SteeringChangedError if other messages wait by now
- * @throws BudgetChangedError if copies of the session have taken of its budget meanwhile
+ * @throws BudgetChangedError if others have taken of the budget meanwhile: a shorter answer may fit
  * @throws OvertakenError if another attempt has stored the step meanwhile, whose outcome needs no second call
  * @throws TurnEndedError if the turn has ended, or the tables lack the end of the previous step: they were restored
  * from a backup older than the workflow

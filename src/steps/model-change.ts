@@ -1,4 +1,5 @@
 import type { Db } from '../db/db.js';
+import { ownersBudget } from '../db/money.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { configurationOfTurn, FALLBACK_MODEL_IDS, MODEL_ID } from '../sessions/configured.js';
 import type { EventData } from '../events/schema.js';
@@ -30,7 +31,7 @@ export async function loadTurnModels(db: Db, turnId: string): Promise<TurnModels
     db,
     sql`SELECT coalesce(turns.fallback_model_id, turns.model_id, ${rawSql(MODEL_ID)}) AS "modelId",
           turns.fallback_model_id AS "fallbackModelId", ${rawSql(FALLBACK_MODEL_IDS)} AS "fallbackModelIds",
-          sessions.budget IS NOT NULL AS "hasBudget"
+          ${rawSql(ownersBudget('sessions'))} IS NOT NULL AS "hasBudget"
         FROM turns ${rawSql(configurationOfTurn('turns'))} JOIN sessions ON sessions.id = turns.session_id
         WHERE turns.id = ${turnId}`,
   );

@@ -1,8 +1,7 @@
 import type { Tx } from '../db/db.js';
-import { RESERVED_BY_TREE } from '../db/money.js';
+import { ownersBudget, RESERVED_BY_TREE } from '../db/money.js';
 import { fits, type Budget, type Need } from '../sessions/budget.js';
 import { write } from '../db/transaction.js';
-import { ownerOf } from '../sessions/child-session.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { TurnEndedError } from '../turns/errors.js';
 import type { Turn } from '../turns/turn.js';
@@ -12,10 +11,9 @@ import { closeWaits, openWait, requiresAction } from './store.js';
 
 /** That of the parent in a child session. `isShared`: calls of other child turns may cost what is left. */
 const BUDGET = `
-  SELECT o.budget, EXISTS (SELECT FROM waits WHERE turn_id = $2 AND kind = 'budget' AND state = 'open') AS waits,
+  SELECT ${ownersBudget('s')} AS budget, EXISTS (SELECT FROM waits WHERE turn_id = $2 AND kind = 'budget' AND state = 'open') AS waits,
     t.parent_turn_id IS NOT NULL AND (SELECT ${RESERVED_BY_TREE} FROM turns WHERE id = t.id) > 0 AS "isShared"
-  FROM turns t JOIN sessions s ON s.id = t.session_id JOIN sessions o ON o.id = ${ownerOf('s')}
-  WHERE s.id = $1 AND t.id = $2`;
+  FROM turns t JOIN sessions s ON s.id = t.session_id WHERE s.id = $1 AND t.id = $2`;
 
 interface BudgetRow {
   budget: Budget | null;
@@ -39,8 +37,7 @@ export function openBudgetWait(
     const [{ budget, waits, isShared }] = await tx.query<[BudgetRow]>(BUDGET, [turn.sessionId, turnId]);
     const isTooSmall = budget !== null && !fits(budget, need?.needed ?? null);
     if (isTooSmall && isShared && need !== null) {
-      const ask: NeededReserve = { amount: null };
-      await openWait(tx, turn, step, { kind: 'reserve', index: null, toolUseId: null, ask }, timeoutSeconds);
+      await openReserveWait(tx, turn, step, { amount: null }, timeoutSeconds);
       return true;
     }
     // No budget is enough for a model without a price.
@@ -66,10 +63,11 @@ export function waitForReserve(
   amount: string,
   timeoutSeconds: number,
 ): Promise<void> {
-  const ask: NeededReserve = { amount };
-  return changeTurn(deps, turnId, ifRunning, (turn, tx) =>
-    openWait(tx, turn, step, { kind: 'reserve', index: null, toolUseId: null, ask }, timeoutSeconds),
-  );
+  return changeTurn(deps, turnId, ifRunning, (turn, tx) => openReserveWait(tx, turn, step, { amount }, timeoutSeconds));
+}
+
+function openReserveWait(tx: Tx, turn: Turn, step: number, ask: NeededReserve, timeoutSeconds: number): Promise<void> {
+  return openWait(tx, turn, step, { kind: 'reserve', index: null, toolUseId: null, ask }, timeoutSeconds);
 }
 
 const OPEN = `SELECT id, ask FROM waits WHERE turn_id = $1 AND kind = 'budget' AND state = 'open'`;

@@ -1,4 +1,4 @@
-import { SPENT, SPENT_OR_RESERVED } from '../../db/money.js';
+import { ownersBudget, SPENT, SPENT_OR_RESERVED } from '../../db/money.js';
 import { EXPIRES_AT, type WaitKind } from './wait-kind.js';
 
 export interface TooDearCall {
@@ -9,7 +9,7 @@ export interface TooDearCall {
 }
 
 const SPENT_BY_NOW = `(SELECT ${SPENT} FROM turns WHERE turns.id = w.turn_id)`;
-const BUDGET = `(SELECT o.budget FROM sessions s JOIN sessions o ON o.id = coalesce(s.parent_session_id, s.id) WHERE s.id = w.session_id)`;
+const BUDGET = `(SELECT ${ownersBudget('s')} FROM sessions s WHERE s.id = w.session_id)`;
 const MAX_COST = `(${BUDGET}->'max_cost')`;
 /** A PATCH of the session that has called a child session answers it too, unless the process dies between the two. */
 const ALLOWS_IT = `coalesce(${BUDGET}->>'on_reached' = 'stop' OR (w.ask->>'needed')::numeric <= (${MAX_COST}->>'amount')::numeric,

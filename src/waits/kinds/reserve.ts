@@ -1,4 +1,4 @@
-import { RESERVED_BY_TREE, SPENT } from '../../db/money.js';
+import { ownersBudget, RESERVED_BY_TREE, SPENT } from '../../db/money.js';
 import type { WaitKind } from './wait-kind.js';
 
 export interface NeededReserve {
@@ -6,8 +6,7 @@ export interface NeededReserve {
   amount: string | null;
 }
 
-const MAX_COST = `(SELECT (p.budget->'max_cost'->>'amount')::numeric
-  FROM sessions s JOIN sessions p ON p.id = s.parent_session_id WHERE s.id = w.session_id)`;
+const MAX_COST = `(SELECT (${ownersBudget('s')}->'max_cost'->>'amount')::numeric FROM sessions s WHERE s.id = w.session_id)`;
 const FITS = `(w.ask->>'amount')::numeric + (SELECT ${SPENT} FROM turns WHERE turns.id = w.turn_id) + (
   SELECT ${RESERVED_BY_TREE} FROM turns WHERE turns.id = w.turn_id) <= coalesce(${MAX_COST}, 'infinity')`;
 const IS_FREE = `(SELECT ${RESERVED_BY_TREE} FROM turns WHERE turns.id = w.turn_id) = 0`;
