@@ -130,14 +130,14 @@ describe('connections of users in the console', function () {
 
   it('connections of users in the console give a new session its user', async () => {
     const page = await open('/sessions/new');
-    await page.getByLabel('User').fill('not a user');
+    await page.getByRole('textbox', { name: 'User' }).fill('not a user');
     await page
       .getByLabel(/^Model/)
       .and(page.locator(':enabled'))
       .waitFor();
     await page.getByRole('button', { name: 'Create session' }).click();
     await page.locator('input:invalid:focus').waitFor();
-    await page.getByLabel('User').fill('zoe@example.com');
+    await page.getByRole('textbox', { name: 'User' }).fill('zoe@example.com');
     await page.getByRole('button', { name: 'Create session' }).click();
     await page.getByText('Nothing has been said yet').waitFor();
     const { items } = await client.listSessions({ limit: 1 });

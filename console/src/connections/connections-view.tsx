@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { Credential } from '../../../client/src/index.js';
 import { useClient, useService } from '../client/service.js';
 import { useAction } from '../client/use-action.js';
@@ -13,7 +13,7 @@ import { ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { Status } from '../parts/status.js';
 import { Time } from '../parts/time.js';
-import { replaceQuery } from '../route.js';
+import { UserFilter, useUserFilter } from '../parts/user-filter.js';
 import { AuthorizationLink, useOpenAuthorization } from './authorization-link.js';
 
 /** While a person authorizes in another tab. */
@@ -23,8 +23,7 @@ const REFRESH_INTERVAL_MS = 3_000;
 export function ConnectionsView({ query }: { query: URLSearchParams }) {
   const client = useClient();
   const { project, key_name: keyName } = useService().config;
-  const [user, setUser] = useState(query.get('user') ?? '');
-  useEffect(() => replaceQuery({ user }), [user]);
+  const [user, setUser] = useUserFilter(query);
   const list = useList(
     (cursor, signal) => client.listCredentials({ cursor, limit: 50, ...(user !== '' && { user }) }, { signal }),
     [client, user],
@@ -58,14 +57,7 @@ export function ConnectionsView({ query }: { query: URLSearchParams }) {
         {project !== null && ` of ${project}`}: reading needs <code>mcp_servers:read</code>, changing{' '}
         <code>mcp_servers:write</code>.
       </p>
-      <input
-        class="narrow"
-        type="search"
-        aria-label="User"
-        placeholder="Only this user"
-        value={user}
-        onInput={(event) => setUser(event.currentTarget.value.trim())}
-      />
+      <UserFilter user={user} onChange={setUser} />
       <ListFrame
         list={list}
         label="Connections"

@@ -1,4 +1,3 @@
-import { useEffect, useState } from 'preact/hooks';
 import type { Memory } from '../../../client/src/index.js';
 import { useClient } from '../client/service.js';
 import { useList } from '../client/use-list.js';
@@ -8,7 +7,7 @@ import { countOf, formatBytes } from '../parts/format.js';
 import { LinkRow, ListFrame } from '../parts/list-frame.js';
 import { PageHead } from '../parts/page-head.js';
 import { Time } from '../parts/time.js';
-import { replaceQuery } from '../route.js';
+import { UserFilter, useUserFilter } from '../parts/user-filter.js';
 
 /** Whose memory it is, for people. */
 export function ownerOf({ user, agent_id: agent }: Memory): string {
@@ -19,8 +18,7 @@ export function ownerOf({ user, agent_id: agent }: Memory): string {
 /** What agents keep between sessions, of all users or of one. */
 export function MemoriesView({ query }: { query: URLSearchParams }) {
   const client = useClient();
-  const [user, setUser] = useState(query.get('user') ?? '');
-  useEffect(() => replaceQuery({ user }), [user]);
+  const [user, setUser] = useUserFilter(query);
   const list = useList(
     (cursor, signal) => client.listMemories({ cursor, limit: 50, ...(user !== '' && { user }) }, { signal }),
     [client, user],
@@ -44,14 +42,7 @@ export function MemoriesView({ query }: { query: URLSearchParams }) {
       <p class="hint">
         Files that agents keep between sessions. What stands here comes back in later sessions: look at it now and then.
       </p>
-      <input
-        class="narrow"
-        type="search"
-        aria-label="User"
-        placeholder="Only this user"
-        value={user}
-        onInput={(event) => setUser(event.currentTarget.value.trim())}
-      />
+      <UserFilter user={user} onChange={setUser} />
       <ListFrame
         list={list}
         label="Memories"
