@@ -11,7 +11,7 @@ import { requireScope } from '../projects/permissions.js';
 import { checkBudgetForModel, type Budget } from '../sessions/budget.js';
 import { configurationFields, isTheModel, requireModel, requireSandbox } from '../sessions/configuration.js';
 import { HAS_ENTRY } from '../sessions/configured.js';
-import { configurationIdOf, type AgentOfSession } from '../sessions/store.js';
+import { configurationIdOf, type AgentOfSession } from '../sessions/agent-of-session.js';
 import { agentSkillsSchema, requireAgentSkills } from './skills.js';
 import { agentNotFound, findAgentState, versionNotFound } from './store.js';
 

@@ -9,7 +9,8 @@ import { ServiceError } from '../platform/errors.js';
 import { newId } from '../platform/ids.js';
 import type { PageRequest, PageRows } from '../platform/page.js';
 import { VERSION_BYTES } from '../sessions/row-bytes.js';
-import { configurationIdOf, type OwnConfiguration } from '../sessions/store.js';
+import { configurationIdOf } from '../sessions/agent-of-session.js';
+import type { OwnConfiguration } from '../sessions/store.js';
 
 const MAX_AGENTS_PER_PROJECT = 1000;
 

@@ -9,6 +9,13 @@ import type { TurnState } from '../db/turn-states.js';
 import type { Money } from '../events/fields.js';
 import type { StoredBytes } from '../files/storage-limit.js';
 import {
+  insertOverrides,
+  referenceColumns,
+  replaceAgent,
+  type AgentOfSession,
+  type NewAgentOfSession,
+} from './agent-of-session.js';
+import {
   AGENT_VERSION,
   configurationOfSession,
   FALLBACK_MODEL_IDS,
@@ -238,21 +245,6 @@ export type OwnConfiguration = Pick<
   'model_id' | 'thinking_enabled' | 'instruction' | 'mcp_servers' | 'tools' | 'model_tools' | 'fallback_model_ids'
 >;
 
-/** Which version of an agent a session has. */
-export interface AgentOfSession {
-  agentId: string;
-  /** Null: the one that is live when a turn begins. */
-  version: number | null;
-  overrides: Overrides;
-  /** The version of now has a workspace. */
-  hasWorkspace: boolean;
-}
-
-/** The id of the configuration of an agent's version. */
-export function configurationIdOf(agentId: string, version: number): string {
-  return `${agentId}@${version}`;
-}
-
 /** Inserts a session of its own configuration; a trigger stores that as a row of `configurations`. */
 export async function insertSession(tx: Tx, session: NewSession & OwnConfiguration): Promise<Session> {
   const times = await insertSessionRow(tx, session);
@@ -305,32 +297,6 @@ async function insertSessionRow(
   return (result.raw as [Pick<Session, 'created_at' | 'updated_at'>])[0];
 }
 
-type ReferenceColumns = Pick<SessionRow, 'configuration_id' | 'agent_id' | 'agent_version' | 'overrides_number'>;
-
-/** @param number of its overrides, if it has any */
-export function referenceColumns(
-  { agentId, version, overrides }: Omit<AgentOfSession, 'hasWorkspace'>,
-  number: number,
-): ReferenceColumns {
-  return {
-    configuration_id: version === null ? null : configurationIdOf(agentId, version),
-    agent_id: agentId,
-    agent_version: version,
-    overrides_number: hasFields(overrides) ? number : null,
-  };
-}
-
-function hasFields(overrides: Overrides): boolean {
-  return Object.keys(overrides).length > 0;
-}
-
-const INSERT_OVERRIDES = 'INSERT INTO session_overrides (session_id, number, overrides) VALUES ($1, $2, $3)';
-
-/** Stores overrides that have fields. */
-export function insertOverrides(tx: Tx, sessionId: string, number: number, overrides: Overrides): void {
-  if (hasFields(overrides)) write(tx, INSERT_OVERRIDES, [sessionId, number, JSON.stringify(overrides)]);
-}
-
 const INSERT_WORKSPACE = `
   INSERT INTO workspaces (session_id, project_id, version, objects, cwd, size_bytes, file_count)
   VALUES ($1, $2, 0, '{}', '/workspace', 0, 0) ON CONFLICT DO NOTHING`;
@@ -357,7 +323,7 @@ export async function insertSessionState(tx: Tx, id: string, state: TurnState | 
 }
 
 type ChangedFields = Partial<Pick<SessionRow, 'metadata' | 'budget'>> & {
-  agent?: AgentOfSession & { currency: string | null };
+  agent?: NewAgentOfSession;
 };
 
 /** Replaces metadata, budget or agent of a locked session, or takes remembered approvals back, and returns the updated session. */
@@ -368,7 +334,8 @@ export async function updateFields(
   forgotten: readonly string[] = [],
 ): Promise<Session> {
   const remembered_approvals = await forgetApprovals(tx, session, forgotten);
-  const moreBytes = agent === undefined ? 0 : await replaceAgent(tx, session, agent);
+  const moreBytes = agent === undefined ? 0 : await replaceAgent(tx, session.id, agent);
+  if (agent?.hasWorkspace === true) insertWorkspace(tx, session);
   const result = await tx
     .createQueryBuilder()
     .update(SessionEntity)
@@ -388,35 +355,6 @@ export async function updateFields(
   if (agent !== undefined) return (await findSession(tx, session.project_id, session.id))!;
   return { ...session, ...fields, remembered_approvals, ...(result.raw as [Pick<Session, 'updated_at'>])[0] };
 }
-
-/** Overrides that a turn has stay. The last one has the newest that any turn has. Returns by how many bytes the rows grow. */
-async function replaceAgent(
-  tx: Tx,
-  { id, project_id }: Session,
-  { currency, ...agent }: NonNullable<ChangedFields['agent']>,
-): Promise<number> {
-  const [last] = await runSql<{ number: number; used: number; bytes: number }>(
-    tx,
-    sql`SELECT coalesce(max(o.number), 0) AS number, coalesce(max(t.overrides_number), 0) AS used,
-          coalesce(sum(octet_length(o.overrides::text)) FILTER (WHERE o.number > coalesce(t.overrides_number, 0)), 0)::integer AS bytes
-        FROM sessions s LEFT JOIN turns t ON t.id = s.last_turn_id LEFT JOIN session_overrides o ON o.session_id = s.id
-        WHERE s.id = ${id}`,
-  );
-  const { number, used, bytes } = last!;
-  write(tx, 'DELETE FROM session_overrides WHERE session_id = $1 AND number > $2', [id, used]);
-  insertOverrides(tx, id, number + 1, agent.overrides);
-  const columns = referenceColumns(agent, number + 1);
-  write(tx, REPLACE_AGENT, [
-    ...[id, columns.configuration_id, columns.agent_id, columns.agent_version, columns.overrides_number, currency],
-  ]);
-  if (agent.hasWorkspace) insertWorkspace(tx, { id, project_id });
-  return (hasFields(agent.overrides) ? Buffer.byteLength(JSON.stringify(agent.overrides)) : 0) - bytes;
-}
-
-const REPLACE_AGENT = `
-  UPDATE sessions SET configuration_id = $2, agent_id = $3, agent_version = $4, overrides_number = $5,
-    currency = coalesce(currency, $6)
-  WHERE id = $1`;
 
 /**
  * Soft-deletes a locked session together with its events and its child sessions, and discards their workspaces and what waits. Returns the

@@ -9,13 +9,8 @@ import { MIB } from '../platform/units.js';
 import { isErased, lockForNewSession } from '../sessions/erasing.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { configurationOfSession, configurationOfTurn, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
-import {
-  insertOverrides,
-  insertSessionState,
-  insertWorkspace,
-  referenceColumns,
-  type AgentOfSession,
-} from '../sessions/store.js';
+import { insertOverrides, referenceColumns, type NewAgentOfSession } from '../sessions/agent-of-session.js';
+import { insertSessionState, insertWorkspace } from '../sessions/store.js';
 import { joinFamily, requireRoomForCopy } from '../sessions/families.js';
 import { sessionGone } from '../sessions/gone.js';
 
@@ -42,7 +37,7 @@ export interface ForkFields {
   model?: { id: string; currency: string | null } | undefined;
   metadata?: Record<string, string> | undefined;
   /** In place of the session's configuration, or of its reference; `currency` as of a model. */
-  agent?: (Omit<AgentOfSession, 'hasWorkspace'> & { currency: string | null }) | undefined;
+  agent?: Omit<NewAgentOfSession, 'hasWorkspace'> | undefined;
   /** A session token asks for it: the copy has the limits of its session (src/sessions/families). */
   byToken: boolean;
 }
