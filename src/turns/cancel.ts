@@ -1,9 +1,8 @@
 import type { Tx } from '../db/db.js';
 import type { TurnWorkflows } from '../temporal/turn-workflows.js';
-import { notifyCancel } from './abortable-activities.js';
 import { cancelChildren } from './children.js';
 import type { TurnDeps } from './change-turn.js';
-import { requestCancel } from './request-cancel.js';
+import { passCancelOn, requestCancel } from './request-cancel.js';
 
 /**
  * Cancels a turn: records the request and returns. A worker that runs an activity of the turn ends it, else its workflow does, else
@@ -23,10 +22,7 @@ export async function cancelTurn<T>(
     seen = await look(tx);
   });
   if (state === null) return null;
-  const warn = (to: string) => (err: unknown) =>
-    deps.log.warn({ err, turn_id: turnId }, `a cancel request did not reach ${to}; the reconciler ends the turn`);
-  if (state === 'running') notifyCancel(deps.db, turnId).catch(warn('the workers'));
-  deps.workflows.cancel(turnId).catch(warn('Temporal'));
+  passCancelOn(deps, turnId, state);
   if (hasChildren) await cancelChildren(deps, turnId);
   return seen;
 }

@@ -7,10 +7,9 @@ import { write } from '../db/transaction.js';
 import type { FileSnapshot, Money, StopReason } from '../events/fields.js';
 import type { EventData, NewEvent } from '../events/schema.js';
 import { truncateUtf8 } from '../platform/text.js';
-import { notifyCancel } from './abortable-activities.js';
 import type { TurnDeps } from './change-turn.js';
 import type { CallPlace } from './facts.js';
-import { requestCancel } from './request-cancel.js';
+import { passCancelOn, requestCancel } from './request-cancel.js';
 import type { Turn } from './turn.js';
 
 /**
@@ -39,17 +38,10 @@ export async function cancelChildren(deps: TurnDeps, parentTurnId: string): Prom
 export async function cancelTurns(deps: TurnDeps, turnIds: string[]): Promise<void> {
   await pLimit(PARALLEL).map(turnIds, async (id) => {
     try {
-      const state = await requestCancel(deps, id);
-      if (state === 'running') await notifyCancel(deps.db, id);
+      passCancelOn(deps, id, await requestCancel(deps, id));
     } catch (err) {
       deps.log.warn({ err, turn_id: id }, 'a child turn could not be cancelled; the reconciler tries again');
     }
-    // Not awaited, because Temporal may be away.
-    deps.workflows
-      ?.cancel?.(id)
-      .catch((err: unknown) =>
-        deps.log.warn({ err, turn_id: id }, 'a cancel request did not reach Temporal; the reconciler ends the turn'),
-      );
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/db.js';
 import type { TurnState } from '../db/turn-states.js';
+import { notifyCancel } from './abortable-activities.js';
 import { changeTurn, ifOpen, type TurnDeps } from './change-turn.js';
 import { TurnEndedError } from './errors.js';
 import { readFacts } from './facts.js';
@@ -32,4 +33,15 @@ export async function requestCancel(
     if (error instanceof TurnEndedError) return null;
     throw error;
   }
+}
+
+/**
+ * Passes a recorded request on to the workers and to Temporal, and returns: both may be away, and the reconciler needs neither.
+ * @param state as `requestCancel` has returned it
+ */
+export function passCancelOn({ db, workflows, log }: TurnDeps, turnId: string, state: TurnState | null): void {
+  const warn = (to: string) => (err: unknown) =>
+    log.warn({ err, turn_id: turnId }, `a cancel request did not reach ${to}; the reconciler ends the turn`);
+  if (state === 'running') notifyCancel(db, turnId).catch(warn('the workers'));
+  workflows?.cancel?.(turnId).catch(warn('Temporal'));
 }
