@@ -272,7 +272,7 @@ async function forgetUsage({ db }: EraseDeps, erasure: RunningErasure): Promise<
   const isTheirs = sql`(session_id IN (SELECT session_id FROM erased_sessions WHERE erasure_id = ${id})
     OR (metadata->>'' = ${end_user} AND NOT EXISTS (
       SELECT FROM sessions s WHERE s.id = turn_usage.session_id AND s.created_at > ${created_at}::timestamptz)))`;
-  const until = await forgetStep(db, project_id, isTheirs, from.usage_until);
+  const { until } = await forgetStep(db, project_id, { which: isTheirs }, from.usage_until);
   if (until === null)
     await runSql(
       db,

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../db/db.js';
+import type { ApiKeyRow } from '../db/entities/projects.js';
 import { readPage } from '../db/read-page.js';
 import { rawSql, runSql, sql } from '../db/sql.js';
 import { ServiceError, validationError } from '../platform/errors.js';
@@ -17,17 +18,7 @@ export const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > 
 const COLUMNS = 'id, name, scopes, approver_groups, created_by, created_at, expires_at, revoked_at, last_used_at';
 
 /** A key as clients see it: without its secret, of which the table has a hash. */
-export interface ProjectKey {
-  id: string;
-  name: string | null;
-  scopes: string[];
-  approver_groups: string[];
-  created_by: string | null;
-  created_at: string;
-  expires_at: string | null;
-  revoked_at: string | null;
-  last_used_at: string | null;
-}
+export type ProjectKey = Omit<ApiKeyRow, 'project_id' | 'key_hash'>;
 
 /** Who changes keys: the key of the request. */
 interface Changer {

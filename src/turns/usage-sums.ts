@@ -122,50 +122,51 @@ export type ForgottenMetadata = { key: string; value: string } | { session: stri
  * It reads the rows of the project in bounded steps.
  */
 export async function forgetMatching(db: Database, projectId: string, what: ForgottenMetadata): Promise<number> {
-  const matches =
+  const which =
     'session' in what ? sql`session_id = ${what.session}` : sql`metadata->>${what.key}::text = ${what.value}`;
   const kept = 'session' in what ? sql`'{}'::json` : sql`(metadata::jsonb - ${what.key}::text)::json`;
-  let [count, last] = [0, '-infinity'];
-  for (;;) {
-    const [step] = await runSql<{ until: string | null }>(
-      db,
-      sql`SELECT max(ended_at)::text AS until FROM (
-            SELECT ended_at FROM turn_usage WHERE project_id = ${projectId} AND ended_at > ${last}::timestamptz
-            ORDER BY ended_at LIMIT ${READ_BATCH}) AS step`,
-    );
-    if (step!.until === null) return count;
-    const { turns } = await forgetMetadata(
-      db,
-      sql`SELECT turn_id, model_id, ${kept} AS kept FROM turn_usage
-          WHERE project_id = ${projectId} AND ended_at > ${last}::timestamptz AND ended_at <= ${step!.until}::timestamptz
-            AND ${HAS_METADATA} AND ${matches}`,
-    );
-    count += turns;
-    last = step!.until;
+  let count = 0;
+  for (let after: string | null = '-infinity'; after !== null;) {
+    const step: ForgetStep = await forgetStep(db, projectId, { which, kept }, after);
+    count += step.turns;
+    after = step.until;
   }
+  return count;
+}
+
+interface ForgetStep {
+  /** When the last rows ended that it has looked at; null if there are no more. */
+  until: string | null;
+  turns: number;
 }
 
 /**
- * Forgets all metadata in some turns. It reads a bounded number of the project's rows.
+ * Forgets metadata in some turns. It reads a bounded number of the project's rows.
  * @param which SQL that is true for their rows of `turn_usage`
- * @param after when the last rows ended that it has looked at
- * @returns the same for the next step; null if there are no more rows
+ * @param kept SQL for the metadata that a row keeps; all are forgotten without it
+ * @param after `until` of the step before
  */
-export async function forgetStep(db: Database, projectId: string, which: Sql, after: string): Promise<string | null> {
+export async function forgetStep(
+  db: Database,
+  projectId: string,
+  { which, kept = sql`'{}'::json` }: { which: Sql; kept?: Sql },
+  after: string,
+): Promise<ForgetStep> {
   const [step] = await runSql<{ until: string | null }>(
     db,
     sql`SELECT max(ended_at)::text AS until FROM (
           SELECT ended_at FROM turn_usage WHERE project_id = ${projectId} AND ended_at > ${after}::timestamptz
           ORDER BY ended_at LIMIT ${READ_BATCH}) AS step`,
   );
-  if (step!.until === null) return null;
-  await forgetMetadata(
+  const { until } = step!;
+  if (until === null) return { until, turns: 0 };
+  const { turns } = await forgetMetadata(
     db,
-    sql`SELECT turn_id, model_id, '{}'::json AS kept FROM turn_usage
-        WHERE project_id = ${projectId} AND ended_at > ${after}::timestamptz AND ended_at <= ${step!.until}::timestamptz
+    sql`SELECT turn_id, model_id, ${kept} AS kept FROM turn_usage
+        WHERE project_id = ${projectId} AND ended_at > ${after}::timestamptz AND ended_at <= ${until}::timestamptz
           AND ${HAS_METADATA} AND ${which}`,
   );
-  return step!.until;
+  return { until, turns };
 }
 
 /** Sums and the metadata of summed rows change in one transaction at a time. */

@@ -19,7 +19,7 @@ export const ProjectEntity = new EntitySchema<ProjectRow>({
   },
 });
 
-interface ApiKeyRow {
+export interface ApiKeyRow {
   id: string;
   project_id: string;
   name: string | null;
