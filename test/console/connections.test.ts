@@ -143,7 +143,7 @@ describe('connections of users in the console', function () {
     const { items } = await client.listSessions({ limit: 1 });
     expect(items[0]!.user).to.equal('zoe@example.com');
     await page.getByRole('link', { name: 'Same again' }).click();
-    expect(await page.getByLabel('User').inputValue()).to.equal('zoe@example.com');
+    expect(await page.getByRole('textbox', { name: 'User' }).inputValue()).to.equal('zoe@example.com');
   });
 });
 

@@ -45,7 +45,7 @@ describe('forks in the console', function () {
     await dialog(page).getByLabel('Message').fill('Another question');
     await dialog(page).getByRole('button', { name: 'Send in a fork' }).click();
     const fork = await forkShown(page, sessionId);
-    expect(fork.forked_from).to.deep.equal({ session_id: sessionId, turn_id: turnIds[0] });
+    expect(fork.forked_from).to.deep.equal({ session_id: sessionId, turn_id: turnIds[0], workspace: null });
     await page.locator('.agent-text', { hasText: 'Another answer' }).waitFor();
     expect(await messages(page)).to.deep.equal(['First question', 'Another question']);
     await inspectSizes(page, 'fork');
@@ -92,7 +92,10 @@ describe('forks in the console', function () {
     await turnOf(page, 'First question').getByRole('button', { name: 'Fork from here' }).click();
     await dialog(page).getByRole('button', { name: 'Fork', exact: true }).click();
     const fork = await forkShown(page, sessionId);
-    expect(fork).to.deep.include({ status: 'COMPLETE', forked_from: { session_id: sessionId, turn_id: turnIds[0] } });
+    expect(fork).to.deep.include({
+      status: 'COMPLETE',
+      forked_from: { session_id: sessionId, turn_id: turnIds[0], workspace: null },
+    });
     await page.locator('.agent-text', { hasText: 'The first answer' }).waitFor();
     expect(await messages(page)).to.deep.equal(['First question']);
   });
