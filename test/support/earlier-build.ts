@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { acquireLock } from '#dev/lock.mjs';
 import { run, step } from '#dev/progress.mjs';
@@ -25,6 +25,7 @@ export async function lastRelease(): Promise<{ folder: string; commit: string } 
   const release = await acquireLock(join(builds, 'lock'), 'building an earlier version');
   try {
     if (!existsSync(folder)) await step(`Building ${commit.slice(0, 8)}`, () => build(commit, folder));
+    await ensureDependencies(folder);
   } finally {
     release();
   }
@@ -43,12 +44,24 @@ async function build(commit: string, folder: string): Promise<void> {
   mkdirSync(draft);
   const archive = execFileSync('git', ['archive', commit], { cwd: THIS_BUILD, maxBuffer: 2 ** 30 });
   execFileSync('tar', ['-x', '-C', draft], { input: archive });
-  const lock = (at: string): string => readFileSync(join(at, 'package-lock.json'), 'utf8');
-  if (lock(draft) === lock(THIS_BUILD)) symlinkSync(join(THIS_BUILD, 'node_modules'), join(draft, 'node_modules'));
-  else await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: draft });
+  await ensureDependencies(draft);
   await run(process.execPath, ['--import', 'tsx', 'dev/scripts/openapi-document.ts'], { cwd: draft });
   await run(process.execPath, ['dev/build.mjs'], { cwd: draft });
   renameSync(draft, folder);
+}
+
+/**
+ * Gives the build its packages: those of this checkout if both have the same lock file, else its own. The build outlives the
+ * checkout that made it, so a link to the packages of another checkout is replaced.
+ */
+async function ensureDependencies(folder: string): Promise<void> {
+  const packages = join(folder, 'node_modules');
+  const entry = lstatSync(packages, { throwIfNoEntry: false });
+  if (entry?.isDirectory()) return;
+  if (entry) unlinkSync(packages);
+  const lock = (at: string): string => readFileSync(join(at, 'package-lock.json'), 'utf8');
+  if (lock(folder) === lock(THIS_BUILD)) symlinkSync(join(THIS_BUILD, 'node_modules'), packages);
+  else await step('Installing its packages', () => run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: folder }));
 }
 
 function newestTag(): string | null {
