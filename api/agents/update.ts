@@ -23,7 +23,7 @@ import {
   toOwnConfiguration,
   type Configuration,
 } from '../../src/sessions/configuration.js';
-import { checkTools } from '../../src/sessions/tool-fields.js';
+import { checkTools } from '../../src/sessions/check-tools.js';
 import { answerInTransaction } from '../http/core/idempotency.js';
 import { operation, type JsonSchema } from '../http/core/operation.js';
 import { descriptionField, MAX_AGENT_VALUES } from './fields.js';

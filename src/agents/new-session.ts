@@ -14,7 +14,7 @@ import {
   toOwnConfiguration,
   withDefaults,
 } from '../sessions/configuration.js';
-import { checkMemories } from '../sessions/tool-fields.js';
+import { checkMemories } from '../sessions/check-tools.js';
 import { MAX_METADATA_KEY_LENGTH, MAX_METADATA_PAIRS, MAX_METADATA_VALUE_LENGTH } from '../sessions/metadata.js';
 import { insertSession, insertSessionOfAgent, type OwnConfiguration, type Session } from '../sessions/store.js';
 import {

@@ -10,14 +10,8 @@ import { shownAs } from '../platform/object-schema.js';
 import { requireScope } from '../projects/permissions.js';
 import { checkBudgetForModel, requirePrice, type Budget } from './budget.js';
 import type { OwnConfiguration, Session } from './store.js';
-import {
-  checkTools,
-  requireCallableAgents,
-  requireOfferedTools,
-  scopesOfTools,
-  sessionToolsSchema,
-  toModelTools,
-} from './tool-fields.js';
+import { checkTools, requireCallableAgents, requireOfferedTools, scopesOfTools, toModelTools } from './check-tools.js';
+import { sessionToolsSchema } from './tool-fields.js';
 import { hasWorkspace } from './tools.js';
 
 /** The fields of a configuration, without defaults: that of a session and that of an agent have the same ones. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { checkTools, toModelTools } from '../../../src/sessions/tool-fields.js';
+import { checkTools, toModelTools } from '../../../src/sessions/check-tools.js';
 import type { SessionTool } from '../../../src/db/entities/sessions.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { newAgent } from '../../support/agents.js';
