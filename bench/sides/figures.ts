@@ -6,7 +6,9 @@ import type { Side } from './side.js';
 
 /** Calls of the tool in a turn of `toolStep`. */
 export const TOOL_CALLS = 10;
-const THROUGHPUT_SECONDS = 4;
+/** A number of turns, not of seconds: what a side does at its beginning weighs the same for each. */
+const TURNS_PER_SLOT = 12;
+const LEAST_TURNS = 60;
 const TOKENS = 250;
 
 /** Both times count from just before the message is sent. */
@@ -58,9 +60,10 @@ export async function inFlight(side: Side, turns: number, more: () => boolean): 
 }
 
 export async function throughput(side: Side, turns: number): Promise<Figures> {
+  let left = Math.max(LEAST_TURNS, turns * TURNS_PER_SLOT);
   const before = side.cpu();
   const began = performance.now();
-  const totals = await inFlight(side, turns, () => performance.now() < began + THROUGHPUT_SECONDS * 1000);
+  const totals = await inFlight(side, turns, () => left-- > 0);
   const seconds = (performance.now() - began) / 1000;
   const after = side.cpu();
   const cpu = (part: keyof typeof after): number => ((after[part] - before[part]) * 1000) / totals.length;
