@@ -1,7 +1,8 @@
 import { withinSlot } from '../slots.js';
 import type { RetryNotice } from '../../src/events/stream-schema.js';
 import { loadContext, loadProjectId } from '../../src/steps/context.js';
-import { beginModelCall, BudgetReservedError, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
+import { beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
+import { BudgetReservedError } from '../../src/steps/reserve.js';
 import { SteeringChangedError } from '../../src/steps/steering.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';

@@ -1,17 +1,12 @@
 import { storeSummary } from '../../src/steps/compaction.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
-import {
-  BudgetReservedError,
-  endModelCall,
-  beginModelCall,
-  type ModelCall,
-  type ActivityTask,
-} from '../../src/steps/model-call.js';
+import { endModelCall, beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { estimateRequest } from '../prompt/tokens.js';
+import { BudgetReservedError } from '../../src/steps/reserve.js';
 import { BudgetChangedError, type Need } from '../../src/sessions/budget.js';
 import { budgetOf, neededOf, reachBudget, reserveFor, waitForOthers } from './budget.js';
 import { retrySecondsOf, withFallback } from './fall-back.js';

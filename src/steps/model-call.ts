@@ -2,13 +2,12 @@ import type { Tx } from '../db/db.js';
 import type { MODEL_FAILURE_TYPES } from '../events/fields.js';
 import { priceCall, type CalledModel } from '../models/price.js';
 import type { CallUsage, ModelAnswer } from '../models/content.js';
-import { ownersBudget, RESERVED_BY_TREE, SPENT_OR_RESERVED } from '../db/money.js';
 import { newId } from '../platform/ids.js';
-import { BudgetChangedError, requireUnspent, type Reserve } from '../sessions/budget.js';
-import { lockFamilySpent } from '../sessions/families.js';
+import type { Reserve } from '../sessions/budget.js';
 import { changeTurn, ifOpen, ifRunning, type Fence, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { RefusedMedia } from './refused-media.js';
+import { requireReserve } from './reserve.js';
 import { deliverSteering, SteeringChangedError } from './steering.js';
 import { write } from '../db/transaction.js';
 import type { Turn } from '../turns/turn.js';
@@ -75,33 +74,6 @@ const INSERT_CALL = `
     currency, reserved)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
 
-/** Calls of other turns under way may cost what is left of the budget that a child turn shares with them: it is decided again when one has ended. */
-export class BudgetReservedError extends Error {
-  override readonly name = 'BudgetReservedError';
-  /** @param amount what the call may cost at most, as a decimal number */
-  constructor(readonly amount: string) {
-    super('calls under way may cost what is left of the budget');
-  }
-}
-
-const LOCK_BUDGET = `SELECT pg_advisory_xact_lock(hashtextextended('budget ' || $1, 0))`;
-/** A statement of its own: after a wait for the lock, it sees what the calls before have reserved. */
-const READ_BUDGET = `
-  SELECT (${ownersBudget('s')}->'max_cost'->>'amount')::numeric < ${SPENT_OR_RESERVED} + ${RESERVED_BY_TREE} + $2::numeric AS "isTooMuch",
-    ${RESERVED_BY_TREE} > 0 AS "isReserved"
-  FROM turns JOIN sessions s ON s.id = turns.session_id WHERE turns.id = $1`;
-
-/**
- * Keeps what all calls under way of the turn and its siblings may cost within their budget.
- * @throws BudgetReservedError
- * @throws BudgetChangedError if calls have cost what was left since the request was built
- */
-async function requireReserve(tx: Tx, { id, parentTurnId }: Turn, amount: string): Promise<void> {
-  write(tx, LOCK_BUDGET, [parentTurnId]);
-  const [found] = await tx.query<[{ isTooMuch: boolean | null; isReserved: boolean }]>(READ_BUDGET, [id, amount]);
-  if (found.isTooMuch === true) throw found.isReserved ? new BudgetReservedError(amount) : new BudgetChangedError();
-}
-
 /**
  * Claims the turn and records a new model call, together with the messages that it is the first to see.
  * @param steering the ids of the messages in its request that still wait; null for a call that waits for none of them
@@ -132,10 +104,7 @@ export function beginModelCall(
       deps.log.warn(ids, 'the tables lack the step before a model call: they are older than the workflow');
       throw new TurnEndedError(turnId);
     }
-    if (reserve !== null) {
-      requireUnspent(reserve, await lockFamilySpent(tx, turn));
-      if (turn.parentTurnId !== null) await requireReserve(tx, turn, reserve.amount);
-    }
+    if (reserve !== null) await requireReserve(tx, turn, reserve);
     const began = turn.position;
     if (steering?.mayWait) await deliverSteering(tx, turn, step, steering.ids);
     const { position, sessionId, projectId, at: startedAt } = turn;
