@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { jsonHash } from '../../../src/platform/json-hash.js';
-import { refuseToken, requireScope, requireTokenScope } from '../../../src/projects/permissions.js';
+import { refuseToken, requireScope, requireTokenScope, type TokenScope } from '../../../src/projects/permissions.js';
 import { findSessionState } from '../../../src/sessions/store.js';
 import { jsonText } from '../../../src/platform/json-text.js';
 import { isStorableText } from '../../../src/platform/text.js';
@@ -39,7 +39,7 @@ export function serve(route: Route, deps: ApiDeps): Middleware {
     const read = isRead ? await deps.reads.enter(caller.projectId, ctx.res) : null;
 
     const request = requestOf(ctx, deps, caller);
-    if (permission !== null) await checkSessionOfToken(request);
+    if (permission !== null) await checkSessionOfToken(request, route);
     const resource: unknown = await operation.resource?.({ ...request, once: withoutKey.once });
     if (checkQuery) checkQuery(request.query);
     if (ctx.method === 'HEAD' && operation.success.mediaType === 'text/event-stream') return headOf(ctx, operation);
@@ -107,13 +107,20 @@ function checkPermission({ token, scopes }: Caller, [, , permission, , , tokenSc
   else requireTokenScope(token, tokenScope);
 }
 
+/** What a token may do in its own session only: a copy of a child would have no budget, and its workspace is that of another agent. */
+const NOT_IN_CHILDREN: readonly (TokenScope | null)[] = ['fork', 'workspace'];
+
 /** A session token is valid for its own session and the children of that, and no longer than it exists. @throws ServiceError `session_not_found` */
-async function checkSessionOfToken({ deps, caller, params }: Pick<Call, 'deps' | 'caller' | 'params'>): Promise<void> {
+async function checkSessionOfToken(
+  { deps, caller, params }: Pick<Call, 'deps' | 'caller' | 'params'>,
+  [, , , , , tokenScope]: Route,
+): Promise<void> {
   if (caller.token === null) return;
   const { sessionId } = caller.token;
   if (params.session_id !== undefined) {
     // The operation finds the session, or not.
     if (params.session_id === sessionId) return;
+    if (NOT_IN_CHILDREN.includes(tokenScope)) sessionNotFound();
     const child = await findSessionState(deps.db, caller.projectId, params.session_id);
     if (child?.parent_session_id !== sessionId) sessionNotFound();
   } else if ((await findSessionState(deps.db, caller.projectId, sessionId)) === null) sessionNotFound();
