@@ -17,6 +17,7 @@ import { jsonHash } from '../../src/platform/json-hash.js';
 import { described } from '../../src/platform/object-schema.js';
 import { requireScope } from '../../src/projects/permissions.js';
 import {
+  checkScopes,
   configurationFields,
   isTheModel,
   lookUpConfiguration,
@@ -73,7 +74,7 @@ export const updateAgent = operation<Body, AgentState>({
   ],
   resource: agentStateOfPath,
   check({ caller, body }) {
-    if (body.mcp_servers?.length) requireScope(caller, 'mcp_servers:read');
+    checkScopes(caller, body);
     if (body.skills?.length) requireScope(caller, 'skills:read');
   },
   async handle(call) {

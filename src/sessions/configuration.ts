@@ -85,8 +85,21 @@ export async function checkConfiguration(
   { tools, mcp_servers }: Pick<Configuration, 'tools' | 'mcp_servers'>,
 ): Promise<void> {
   await checkTools(tools, mcp_servers);
-  if (mcp_servers.length > 0) requireScope(caller, 'mcp_servers:read');
-  if (tools.some(({ type }) => type === 'agent')) requireScope(caller, 'agents:read');
+  checkScopes(caller, { tools, mcp_servers });
+}
+
+/**
+ * Checks the permissions for the servers, agents and memories that fields of a configuration name. A change of an agent has some of the
+ * fields: a toolset alone names its server, too.
+ * @throws ServiceError `insufficient_scope`
+ */
+export function checkScopes(
+  caller: { scopes: ReadonlySet<string> },
+  { tools = [], mcp_servers = [] }: Partial<Pick<Configuration, 'tools' | 'mcp_servers'>>,
+): void {
+  const has = (type: SessionTool['type']): boolean => tools.some((tool) => tool.type === type);
+  if (mcp_servers.length > 0 || has('mcp_toolset')) requireScope(caller, 'mcp_servers:read');
+  if (has('agent')) requireScope(caller, 'agents:read');
   for (const scope of scopesOfTools(tools)) requireScope(caller, scope);
 }
 
