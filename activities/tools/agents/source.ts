@@ -33,7 +33,8 @@ function agentTool(deps: AgentKindDeps, agent: CallableAgent): TurnTool {
       annotations: NO_ANNOTATIONS,
       serverId: null,
       toolName: name,
-      description,
+      // A name that was free again may be that of another agent, of which nobody has approved anything.
+      description: `${agent.id} ${description}`,
       inputSchema: INPUT_SCHEMA,
     },
     isSerial: false,
