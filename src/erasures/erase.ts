@@ -69,26 +69,35 @@ export async function eraseStep(
   signal: AbortSignal,
 ): Promise<ErasureStep> {
   const until = Date.now() + maxMs;
+  let from = 0;
   for (;;) {
     const taken = await takeErasure(deps.db, erasureId);
     if (taken === null) return { state: 'done', nextMs: null };
     if (!taken.isFirst) return { state: 'waits for an earlier erasure of the project', nextMs: 4 * WAIT_MS };
-    const { state, portion } = await nextPortion(deps, taken.erasure);
-    if (portion === 'nothing') {
+    const { kind, portion } = await nextPortion(deps, taken.erasure, from);
+    if (portion === 'nothing' && from === 0) {
       await finish(deps.db, erasureId);
       return { state: 'done', nextMs: null };
     }
+    // What an earlier portion found nothing of is looked for again at the end, and in the next step.
+    from = portion === 'nothing' ? 0 : kind;
+    const state = PORTIONS[kind]![0];
     if (portion === 'waits') return { state: 'waits for turns to end', nextMs: WAIT_MS };
     if (Date.now() >= until || signal.aborted) return { state, nextMs: 0 };
   }
 }
 
-async function nextPortion(deps: EraseDeps, erasure: RunningErasure): Promise<{ state: string; portion: Portion }> {
-  for (const [state, run] of PORTIONS) {
-    const portion = await run(deps, erasure);
-    if (portion !== 'nothing') return { state, portion };
+/** @param from the first kind that is looked for */
+async function nextPortion(
+  deps: EraseDeps,
+  erasure: RunningErasure,
+  from: number,
+): Promise<{ kind: number; portion: Portion }> {
+  for (let kind = from; kind < PORTIONS.length; kind += 1) {
+    const portion = await PORTIONS[kind]![1](deps, erasure);
+    if (portion !== 'nothing') return { kind, portion };
   }
-  return { state: 'done', portion: 'nothing' };
+  return { kind: 0, portion: 'nothing' };
 }
 
 /** Empties the queues of sessions. The files that their messages attached are noted before. */
@@ -123,27 +132,26 @@ async function eraseSchedules({ db }: EraseDeps, erasure: RunningErasure): Promi
   return schedules.length > 0 ? 'more' : 'nothing';
 }
 
-interface LiveSession {
-  id: string;
-  open_turn_id: string | null;
-  is_cancelled: boolean;
-}
-
 /** Cancels open turns, and deletes the sessions without one, as requests would: with their child sessions. */
 async function deleteSessions(deps: EraseDeps, erasure: RunningErasure): Promise<Portion> {
-  const sessions = await runSql<LiveSession>(
+  const isLive = sql`${isOfErasure(erasure)} AND s.deleted_at IS NULL AND s.parent_session_id IS NULL`;
+  // In this order: a turn that ends meanwhile leaves a session without one.
+  const turns = await runSql<{ id: string; is_cancelled: boolean }>(
     deps.db,
-    sql`SELECT s.id, o.turn_id AS open_turn_id, o.cancel_requested_at IS NOT NULL AS is_cancelled
-        FROM sessions s LEFT JOIN open_turns o ON o.session_id = s.id
-        WHERE ${isOfErasure(erasure)} AND s.deleted_at IS NULL AND s.parent_session_id IS NULL
-        ORDER BY o.turn_id IS NOT NULL, o.cancel_requested_at IS NOT NULL LIMIT ${PORTION}`,
+    sql`SELECT o.turn_id AS id, o.cancel_requested_at IS NOT NULL AS is_cancelled
+        FROM open_turns o JOIN sessions s ON s.id = o.session_id
+        WHERE o.project_id = ${erasure.project_id} AND ${isLive}
+        ORDER BY o.cancel_requested_at IS NOT NULL LIMIT ${PORTION}`,
   );
-  if (sessions.length === 0) return 'nothing';
-  for (const { id, open_turn_id, is_cancelled } of sessions) {
-    if (open_turn_id === null) await deleteSession(deps.db, erasure, id);
-    else if (!is_cancelled) await cancelTurn(deps, open_turn_id, () => Promise.resolve());
-  }
-  return sessions.every(({ is_cancelled }) => is_cancelled) ? 'waits' : 'more';
+  for (const { id, is_cancelled } of turns) if (!is_cancelled) await cancelTurn(deps, id, () => Promise.resolve());
+  const sessions = await runSql<{ id: string }>(
+    deps.db,
+    sql`SELECT s.id FROM sessions s
+        WHERE ${isLive} AND NOT EXISTS (SELECT FROM open_turns o WHERE o.session_id = s.id) LIMIT ${PORTION}`,
+  );
+  for (const { id } of sessions) await deleteSession(deps.db, erasure, id);
+  if (sessions.length > 0 || turns.some(({ is_cancelled }) => !is_cancelled)) return 'more';
+  return turns.length > 0 ? 'waits' : 'nothing';
 }
 
 async function deleteSession(db: Database, erasure: RunningErasure, id: string): Promise<void> {
@@ -183,7 +191,8 @@ async function noteFiles(db: Database, { id, attached_files }: RunningErasure, s
   await runSql(
     db,
     sql`INSERT INTO erased_files
-        SELECT ${id}, files.id FROM files WHERE session_id = ${sessionId}
+        SELECT ${id}, files.id FROM files WHERE session_id = ${sessionId} AND deleted_at IS NULL
+        UNION SELECT ${id}, files.id FROM files WHERE session_id = ${sessionId} AND deleted_at IS NOT NULL
         UNION SELECT ${id}, files.id FROM files WHERE token_session_id = ${sessionId}
         UNION SELECT ${id}, file->>'id' FROM events, json_array_elements(coalesce(data->'files', '[]')) AS file
         WHERE ${attached_files} AND session_id = ${sessionId} AND type = 'user.message'

@@ -17,6 +17,7 @@ const FINGERPRINTS: Record<string, string> = {
   '11-child-session-indexes.sql': 'd281fff0fdb0a471b9a090db309518edf9df64506e52db4c8aa7539edb12e26b',
   '12-memories.sql': 'baa19ba971bd98792d4c39e1b9fd9b95bf17ce5b3c2d5c435b6bba30b052f856',
   '13-erasures.sql': '0a6459e0c6f58d1678bdb96d72edf6a4d87ea3e92ae09f24001c467bd55bfc7a',
+  '14-erasure-indexes.sql': '744fa6b03de071d7db0845f2426c3cab36cb5e374f00331817653af3e5b4c113',
 };
 
 describe('the files of migrations', () => {
