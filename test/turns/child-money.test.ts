@@ -34,7 +34,7 @@ describe('the money of agents that call agents', () => {
     const agentId = await createAgent(service, 'spender');
     service.model.on(/Go/, steps(calls('spender', 2), answer('Done.', 5)));
     service.model.on(/Task/, steps(answer('Ready.', 100)));
-    const sessionId = await parentOf(agentId, { metadata: { team: 'red' } });
+    const sessionId = await parentOf(agentId, { metadata: { team: 'red' }, user: 'ada' });
     const [end] = (await service.run(sessionId, 'Go')).slice(-1);
     expect(end.usage_details.cost).to.deep.equal(cost('0.015'));
     expect(end.usage_details.delegated).to.deep.equal({
@@ -49,8 +49,14 @@ describe('the money of agents that call agents', () => {
       ...{ group: sessionId, turns: 4, model_calls: 5, input_tokens: 5, output_tokens: 220 },
       ...{ cache_read_input_tokens: 0, cache_creation_input_tokens: 0, cost: cost('0.22') },
     });
-    const [red] = (await usage('metadata.team')).filter(({ group }: { group: string }) => group === 'red');
-    expect(red).to.deep.include({ turns: 4, cost: cost('0.22') });
+    const groupOf = async (grouping: string, name: string) =>
+      (await usage(grouping)).find(({ group }: { group: string }) => group === name);
+    expect(await groupOf('metadata.team', 'red')).to.deep.include({ turns: 4, cost: cost('0.22') });
+    expect(await groupOf('user', 'ada')).to.deep.include({ turns: 4, cost: cost('0.22') });
+    // By agent and model a child counts where it is itself.
+    const ofAgent = { turns: 2, model_calls: 2, output_tokens: 200, cost: cost('0.2') };
+    expect(await groupOf('agent', agentId)).to.deep.include(ofAgent);
+    expect(await groupOf('agent_version', `${agentId}@1`)).to.deep.include(ofAgent);
   });
 
   it('children reserve what a call may cost, wait for each other, and never spend more than the budget of the parent', async () => {

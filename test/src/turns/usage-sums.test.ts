@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sumUsage, type UsageGroup, type UsageGrouping, type UsageWindow } from '../../../src/turns/usage.js';
+import { BY_USER, sumUsage, type UsageGroup, type UsageGrouping, type UsageWindow } from '../../../src/turns/usage.js';
 import { forgetMatching, forgetOldMetadata, sumUp } from '../../../src/turns/usage-sums.js';
 import { createKey } from '../../../src/projects/api-keys.js';
 import { openDataSource } from '../../../src/db/data-source.js';
@@ -9,7 +9,10 @@ const TURNS = 400;
 const DAYS = 6;
 const START = Date.parse('2026-11-01T00:00:00Z');
 const DAY_MS = 86_400_000;
-const GROUPINGS: UsageGrouping[] = ['day', 'model', 'session', { metadata: 'team' }, { metadata: 'none' }];
+const GROUPINGS: UsageGrouping[] = [
+  ...(['day', 'model', 'session', 'agent', 'agent_version'] as const),
+  ...[BY_USER, { metadata: 'team' }, { metadata: 'none' }],
+];
 
 const below = (count: number): number => Math.floor(Math.random() * count);
 const pick = <T>(items: readonly T[]): T => items[below(items.length)]!;
@@ -34,7 +37,10 @@ describe('the kept sums of usage', () => {
     for (let n = 0; n < count; n += 1) {
       turns += 1;
       const at = someTime();
-      const metadata = JSON.stringify(pick([{}, { team: 'a' }, { team: 'B' }, { team: '' }, { team: 'ä', who: 'x' }]));
+      const team = pick([{}, { team: 'a' }, { team: 'B' }, { team: '' }, { team: 'ä', who: 'x' }]);
+      const metadata = JSON.stringify({ ...team, ...pick([{}, {}, { '': 'ada' }, { '': 'Bob' }]) });
+      // A child turn counts in the session of its parent, with the agent that it has itself.
+      const [agent, version] = pick([[null, null] as const, ['agent_a', 1 + below(3)], ['agent_b', 12]]);
       const currency = pick(['USD', 'USD', 'USD', 'USD', 'EUR', null]);
       const models = pick([['m1'], ['m1'], ['m2'], ['m2', 'm1']]);
       const session = `ses_${below(25)}`;
@@ -42,11 +48,11 @@ describe('the kept sums of usage', () => {
         const counts = [1 + below(3), below(2 ** 40), below(9), below(9), below(9), `0.${1 + below(10 ** 6)}`];
         await db.query(
           `INSERT INTO turn_usage (turn_id, model_id, project_id, session_id, ended_at, metadata, currency, is_unpriced, is_first,
-             model_calls, input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+             model_calls, input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost, agent_id, agent_version)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
           [
             ...[`turn_${turns}`, model, projectId, session, at, metadata, currency, below(20) === 0],
-            ...[model === models.toSorted()[0], ...counts],
+            ...[model === models.toSorted()[0], ...counts, agent, version],
           ],
         );
       }
