@@ -60,6 +60,7 @@ export default scenario({
       actor: { actor: 'person-42@example.com' },
       resource_id: { resource_id: `ses_${'42'.padStart(26, '0')}` },
       'outcome refused': { outcome: 'refused' },
+      'action and key_id that never meet': { action: 'createKey', key_id: `key_${'7'.padStart(26, '0')}` },
       from: { from: middle },
       to: { to: middle },
       'all of them': {
