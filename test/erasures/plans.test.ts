@@ -29,7 +29,11 @@ describe('the statements of an erasure', function () {
   /** Postgres has counted what a connection read when it is closed. */
   const counted = async (work: (own: Database) => Promise<void>): Promise<void> => {
     const own = await openDataSource(database.url, 2, 'own');
-    await work(own).finally(() => own.destroy());
+    try {
+      await work(own);
+    } finally {
+      await own.destroy();
+    }
     await eventually('its connections are gone', async () => {
       const left = await db.query<unknown[]>(
         `SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
