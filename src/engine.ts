@@ -25,6 +25,7 @@ import { createErasureWorkflows, type ErasureWorkflows } from './temporal/erasur
 import { authorizedWaits } from './waits/authorized-waits.js';
 import { closedWorkflows } from './reconciler/closed-workflows.js';
 import type { ReconcileDeps } from './reconciler/deps.js';
+import { endedTurns } from './reconciler/ended-turns.js';
 import { overdueCancels } from './reconciler/overdue-cancels.js';
 import { staleTurns } from './reconciler/stale-turns.js';
 import { rowBytes } from './sessions/row-bytes.js';
@@ -39,7 +40,7 @@ const EXECUTION_MARGIN_MS = 600_000;
 const ATTRIBUTES_RETRY_MS = 10_000;
 
 type RoundDeps = ReconcileDeps & ErasureRoundDeps & { leader: Lease };
-/** What the leader does again and again, beside the round of schedules. */
+/** What the leader does again and again, beside the rounds that keep something from one to the next. */
 const ROUNDS: readonly Round<RoundDeps>[] = [
   ...[staleTurns, closedWorkflows, overdueCancels, crashedWorkers],
   ...[authorizedWaits, raisedBudgets, deltaPartitions, deadTokenStreams, rowBytes],
@@ -118,7 +119,7 @@ export function openTurnEngine(
     ...{ db: backgroundPool, notifier, workflows, erasures, log, config, count, leader },
     turnTimeoutMs: config.turnTimeoutSeconds * 1000,
   };
-  const stopRounds = startRounds([...ROUNDS, schedules.round], deps, leader);
+  const stopRounds = startRounds([...ROUNDS, endedTurns(), schedules.round], deps, leader);
   const stopObserving = observeService({
     db: backgroundPool,
     isLeader: () => leader.isHeld,

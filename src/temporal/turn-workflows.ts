@@ -42,13 +42,18 @@ export interface TurnWorkflows {
   signalAsking(turnId: string, call: AskingCall): Promise<void>;
   /** Reads the state of the turn's workflow, and which of its activities workers hold. */
   describe(turnId: string): Promise<{ state: WorkflowState; started: StartedActivity[] }>;
-  /** Ends the turn's workflow without running its code. */
-  terminate(turnId: string, reason: string): Promise<void>;
+  /** Ends the turn's workflow without running its code. Returns false if it has ended. */
+  terminate(turnId: string, reason: string): Promise<boolean>;
   /**
    * Lists the turns whose workflow failed, timed out or was terminated since `since`. A workflow that was cancelled has ended its
    * turn before.
    */
   listFailed(since: Date): Promise<string[]>;
+  /**
+   * Lists turns whose workflow runs and started before `before`: at most so many, those that started last. `next`: the `before` of the
+   * next page; null after the last one. Temporal's list lags behind.
+   */
+  listRunning(before: Date, most: number): Promise<{ turnIds: string[]; next: Date | null }>;
   /**
    * Fails an activity of a dead worker, so that Temporal retries it; false if it is over. A task token names one attempt: a
    * later attempt is not affected, and Temporal retries at once. An id names the current attempt, whichever worker has it.
@@ -144,11 +149,9 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
       return unlessGone(described, { state: 'not found', started: [] });
     },
 
-    async terminate(turnId, reason) {
-      await unlessGone(
-        withDeadline(() => client.workflow.getHandle(turnId).terminate(reason)),
-        undefined,
-      );
+    terminate(turnId, reason) {
+      const terminated = withDeadline(() => client.workflow.getHandle(turnId).terminate(reason)).then(() => true);
+      return unlessGone(terminated, false);
     },
 
     async listFailed(since) {
@@ -159,6 +162,20 @@ export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions
         const ids: string[] = [];
         for await (const { workflowId } of client.workflow.list({ query })) ids.push(workflowId);
         return ids;
+      });
+    },
+
+    async listRunning(before, most) {
+      // Without an order of its own, Temporal's list begins with the workflow that started last.
+      const query = `WorkflowType = '${TURN_WORKFLOW}' AND ExecutionStatus = 'Running' AND StartTime < '${before.toISOString()}'`;
+      return withDeadline(async () => {
+        const turnIds: string[] = [];
+        for await (const { workflowId, startTime } of client.workflow.list({ query, pageSize: most })) {
+          turnIds.push(workflowId);
+          // Times have parts of a millisecond here, which a Date has lost: the next page begins with this one again.
+          if (turnIds.length === most) return { turnIds, next: new Date(startTime.getTime() + 1) };
+        }
+        return { turnIds, next: null };
       });
     },
 

@@ -13,6 +13,11 @@ import { confirmation } from '../support/waiting-turns.js';
 const TURNS = Number(process.env.CHILD_FAULT_TURNS ?? 12);
 const AT_A_TIME = 6;
 const KILL_PAUSE_MS = 4000;
+/**
+ * A worker may have died after it stored the end of a turn: the workflow goes on after the heartbeat timeout of 90 s. One that never heard
+ * of the end of its turn is ended three minutes after it (src/reconciler/ended-turns).
+ */
+const WORKFLOWS_END_MS = 240_000;
 const MAX_COSTS = { stop: '30', pause: '20', raised: '60' };
 
 /** Everything dies again and again while agents call agents (decisions.md "Agents that call agents"). */
@@ -151,7 +156,7 @@ describe('agents that call agents, while processes are killed', function () {
         for await (const _ of system.client.workflow.list({ query })) return false;
         return true;
       },
-      90_000,
+      WORKFLOWS_END_MS,
     );
     console.log(`      ${TURNS} turns with ${children} children, ${killer.kills} kills`);
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { failureOf } from '../support/failure.js';
 import { transaction } from '../../src/db/transaction.js';
-import { createTurnWorkflows } from '../../src/temporal/turn-workflows.js';
+import { createTurnWorkflows, type TurnWorkflows } from '../../src/temporal/turn-workflows.js';
 import { activityCompleted } from '../support/turn-workflow.js';
 import { message, silence, steps, text, thinking, toolUse, wait } from '../support/scripted-model.js';
 import { expectAcceptedRequests, useTemporalClient, useTurnService } from '../support/use.js';
@@ -232,6 +232,12 @@ describe('cancel', () => {
     expect(await statusOf(sessionId)).to.equal('FAILED');
   });
 
+  const workflows = (): TurnWorkflows =>
+    createTurnWorkflows(temporal, {
+      ...{ taskQueue: service.config.taskQueue, executionTimeoutMs: () => 1, maxSteps: 1, turnTimeoutMs: 1 },
+      ...{ eager: false, searchable: () => false },
+    });
+
   it('cancel leaves nothing for the reconciler to read, which reads the turns of other workflows that ended', async () => {
     const cancelled = await streaming();
     await cancel(cancelled.sessionId);
@@ -243,12 +249,28 @@ describe('cancel', () => {
     const terminated = await streaming();
     await temporal.workflow.getHandle(terminated.turnId).terminate('by hand');
     await service.ended(terminated.sessionId);
-    const workflows = createTurnWorkflows(temporal, {
-      ...{ taskQueue: service.config.taskQueue, executionTimeoutMs: () => 1, maxSteps: 1, turnTimeoutMs: 1 },
-      ...{ eager: false, searchable: () => false },
-    });
-    const listed = await workflows.listFailed(new Date(Date.now() - 60_000));
+    const listed = await workflows().listFailed(new Date(Date.now() - 60_000));
     expect(listed).to.include(terminated.turnId).and.not.include(cancelled.turnId);
+  });
+
+  it('cancel by the reconciler of workflows whose turns have ended reads those that run page by page, the newest first', async () => {
+    const turns = [await streaming(), await streaming(), await streaming()];
+    const ids = turns.map(({ turnId }) => turnId).toReversed();
+    const ended = await streaming();
+    await cancel(ended.sessionId);
+    const listed = async (most: number): Promise<string[]> => {
+      const all: string[] = [];
+      for (let before: Date | null = new Date(); before !== null; ) {
+        const page: Awaited<ReturnType<TurnWorkflows['listRunning']>> = await workflows().listRunning(before, most);
+        expect(page.turnIds.length).to.be.at.most(most);
+        all.push(...page.turnIds);
+        before = page.next;
+      }
+      return [...new Set(all)].filter((id) => ids.includes(id) || id === ended.turnId);
+    };
+    await eventually('Temporal lists them', async () => (await listed(1000)).join() === ids.join());
+    expect(await listed(2)).to.deep.equal(ids);
+    for (const { sessionId } of turns) await cancel(sessionId);
   });
 
   it(`cancel is quick: ${RUNS} runs`, async () => {

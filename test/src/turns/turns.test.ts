@@ -11,6 +11,7 @@ import type { TurnOutcome } from '../../../src/turns/outcome.js';
 import { beginModelCall } from '../../../src/steps/model-call.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { insertWait } from '../../support/factories.js';
+import { terminateEnded } from '../../../src/reconciler/ended-turns.js';
 import { cancelOverdue } from '../../../src/reconciler/overdue-cancels.js';
 import { MAX_TURNS, reconcileStale } from '../../../src/reconciler/stale-turns.js';
 import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
@@ -226,8 +227,9 @@ describe('turns in Postgres', () => {
             all.described.push(id);
             return { state, started };
           },
-          terminate: async (id) => void all.terminated.push(id),
+          terminate: async (id) => all.terminated.push(id) > 0,
           listFailed: async () => [],
+          listRunning: async () => ({ turnIds: [], next: null }),
           failActivity: async () => false,
         },
       };
@@ -447,6 +449,38 @@ describe('turns in Postgres', () => {
       const turn = await cancelRequested(await running(), 16);
       await reconcile('away');
       expect(await endsOf(turn)).to.deep.equal(['turn.cancelled']);
+    });
+
+    it('turns under the reconciler that ended minutes ago take their workflows with them, a page of them a round', async () => {
+      const [open, ended, left, gone] = [await running(), await running(), await running(), await running()];
+      for (const turn of [ended, left, gone]) await end(turn, { kind: 'cancelled' });
+      for (const turn of [left, gone]) await setBack('ended_at', turn, 181);
+      const asks: Date[] = [];
+      const reasons = new Map<string, string>();
+      const counted: string[] = [];
+      const next = new Date('2026-01-01T00:00:00Z');
+      const of: ReconcileDeps = {
+        ...{ db, notifier, log, turnTimeoutMs: TURN_TIMEOUT_MS, count: (action) => counted.push(action) },
+        workflows: {
+          ...({} as ReconcileDeps['workflows']),
+          listRunning: async (before) => {
+            asks.push(before);
+            return { turnIds: [open, ended, left, gone].map(({ id }) => id).concat('turn_of_others'), next };
+          },
+          terminate: async (id, reason) => {
+            reasons.set(id, reason);
+            return id !== gone.id;
+          },
+        },
+      };
+      const first = await terminateEnded(of, null);
+      expect([...reasons.keys()]).to.have.members([left.id, gone.id]);
+      expect(reasons.get(left.id)).to.include('has ended as cancelled');
+      expect(counted).to.deep.equal(['workflow_ended']);
+      expect(first).to.equal(next);
+      await terminateEnded(of, first);
+      expect(asks[0]!.getTime()).to.be.closeTo(Date.now(), 10_000);
+      expect(asks[1]).to.equal(next);
     });
 
     it('turns under the reconciler wait for the next round when Temporal is away', async () => {
