@@ -42,8 +42,8 @@ type BeginDeps = TurnDeps &
     priceOf: (modelId: string) => Price | null;
   };
 
-/** `waits`: for the turn that it has begun, or for a place. `ended`: that turn has ended. Else why nothing began, for the model. */
-export type Begun = 'waits' | 'ended' | { refused: string };
+/** `waits`: for the turn that it has begun, or for a place. Else why nothing began, for the model. */
+export type Begun = 'waits' | { refused: string };
 
 /** Nothing begins. */
 class RefusedError extends Error {
@@ -62,9 +62,8 @@ export async function beginChild(deps: BeginDeps, call: AgentCall): Promise<Begu
       child = null;
       const place = await readPlace(tx, call);
       if (place.childTurnId !== null) {
-        if (place.hasEnded || place.waits) turn.stayStill();
-        if (place.hasEnded) return 'ended';
-        if (!place.waits) await waitForChild(tx, turn, call, place.childTurnId);
+        if (place.waits) turn.stayStill();
+        else await waitForChild(tx, turn, call, place.childTurnId);
         return 'waits';
       }
       if (turn.cancelRequested) throw new RefusedError('Not begun: the turn is being cancelled.');
@@ -75,7 +74,7 @@ export async function beginChild(deps: BeginDeps, call: AgentCall): Promise<Begu
         if (!place.waits) await waitForChild(tx, turn, call, null);
         return 'waits';
       }
-      child = await begin(tx, deps, turn, call);
+      child = await begin(tx, deps, turn, call, place.budget);
       await waitForChild(tx, turn, call, child.id);
       return 'waits';
     });
@@ -92,7 +91,6 @@ const BUSY = 'the session works on another call. Wait for its result, or leave s
 interface Place {
   /** The turn that the call has begun. */
   childTurnId: string | null;
-  hasEnded: boolean;
   /** The call waits already. */
   waits: boolean;
   /** An earlier call of the step names the same session. */
@@ -100,11 +98,12 @@ interface Place {
   /** How many turns the calls of the turn have begun, and how many of them are open or have a call before this one. */
   begun: number;
   open: number;
+  /** Of the session of the call. */
+  budget: Budget | null;
 }
 
 const PLACE = `
   SELECT d.child_turn_id AS "childTurnId",
-    NOT EXISTS (SELECT FROM open_turns o WHERE o.turn_id = d.child_turn_id) AS "hasEnded",
     EXISTS (SELECT FROM waits w WHERE w.turn_id = $1 AND w.step = $2 AND w.index = $3 AND w.kind = 'child_turn' AND w.state = 'open') AS waits,
     $4::text IS NOT NULL AND EXISTS (
       SELECT FROM tool_calls c LEFT JOIN delegations b ON (b.turn_id, b.step, b.index) = (c.turn_id, c.step, c.index)
@@ -114,7 +113,8 @@ const PLACE = `
     (SELECT count(*)::integer FROM open_turns WHERE parent_turn_id = $1) + (
       SELECT count(*)::integer FROM waits w
       WHERE w.turn_id = $1 AND w.step = $2 AND w.index < $3 AND w.kind = 'child_turn' AND w.state = 'open'
-        AND w.ask->>'child_turn_id' IS NULL) AS open
+        AND w.ask->>'child_turn_id' IS NULL) AS open,
+    (SELECT budget FROM sessions WHERE id = t.session_id) AS budget
   FROM turns t LEFT JOIN delegations d ON (d.turn_id, d.step, d.index) = (t.id, $2::integer, $3::integer) WHERE t.id = $1`;
 
 async function readPlace(tx: Tx, { turnId, step, index, input }: AgentCall): Promise<Place> {
@@ -129,12 +129,12 @@ const INSERT_DELEGATION = `
 const START_CALL = `UPDATE tool_calls SET started_at = coalesce(started_at, $4) WHERE turn_id = $1 AND step = $2 AND index = $3`;
 
 /** @throws RefusedError */
-async function begin(tx: Tx, deps: BeginDeps, turn: Turn, call: AgentCall): Promise<QueuedTurn> {
+async function begin(tx: Tx, deps: BeginDeps, turn: Turn, call: AgentCall, budget: Budget | null): Promise<QueuedTurn> {
   const { agent, input, step, index, toolUseId } = call;
   const files = await namedFiles(tx, turn, input.files ?? []);
   const called = await findCalledAgent(tx, turn.projectId, agent);
   if (called === null) throw new RefusedError(`Not begun: the agent ${agent.name} was deleted.`);
-  requirePrices(deps, await budgetOf(tx, turn.sessionId), called);
+  requirePrices(deps, budget, called);
   const session =
     input.session_id === undefined
       ? await newChild(tx, turn, called, deps.priceOf(called.modelIds[0]!)?.currency ?? null)
@@ -169,11 +169,6 @@ async function namedFiles(tx: Tx, { sessionId, projectId }: Turn, ids: string[])
   });
 }
 
-async function budgetOf(tx: Tx, sessionId: string): Promise<Budget | null> {
-  const [row] = await runSql<{ budget: Budget | null }>(tx, sql`SELECT budget FROM sessions WHERE id = ${sessionId}`);
-  return row?.budget ?? null;
-}
-
 function requirePrices({ priceOf }: BeginDeps, budget: Budget | null, { name, modelIds }: CalledAgent): void {
   if (budget === null || modelIds.every((id) => priceOf(id)?.currency === budget.max_cost.currency)) return;
   throw new RefusedError(`Not begun: the session has a budget, and a model of the agent ${name} has no price.`);
@@ -199,7 +194,7 @@ async function newChild(
 ): Promise<ChildSession> {
   const id = newId('session');
   write(tx, INSERT_CHILD, [id, sessionId, configurationIdOf(agentId, version), agentId, version, currency, at]);
-  await insertSessionState(tx, id, 'idle');
+  insertSessionState(tx, id, 'idle');
   return { version, locked: await lockForTurn(tx, projectId, id) };
 }
 

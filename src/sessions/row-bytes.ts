@@ -9,9 +9,9 @@ import type { Round } from '../platform/rounds.js';
  */
 
 /** Of the rows of a session `sessions`, its own configuration `c`, which one of an agent need not have, and its overrides, as `row_bytes_of_turns` measures rows. Metadata counts as text: PATCH subtracts what it replaces. */
-export const SESSION_ROW_BYTES = rawSql(`(1500 + coalesce(pg_column_size(c.tools) + pg_column_size(c.model_tools), 0)
+export const SESSION_ROW_BYTES = `(1500 + coalesce(pg_column_size(c.tools) + pg_column_size(c.model_tools), 0)
   + coalesce(pg_column_size(c.instruction), 0) + octet_length(sessions.metadata::text)
-  + (SELECT coalesce(sum(octet_length(overrides::text)), 0) FROM session_overrides WHERE session_id = sessions.id))`);
+  + (SELECT coalesce(sum(octet_length(overrides::text)), 0) FROM session_overrides WHERE session_id = sessions.id))`;
 
 /** Of a configuration `c` of an agent's version. */
 export const VERSION_BYTES = rawSql(`(1500 + pg_column_size(c.tools) + pg_column_size(c.model_tools)

@@ -249,7 +249,7 @@ export type OwnConfiguration = Pick<
 export async function insertSession(tx: Tx, session: NewSession & OwnConfiguration): Promise<Session> {
   const times = await insertSessionRow(tx, session);
   const { model_tools: _, currency, ...shown } = { ...session, tools: JSON.stringify(session.tools) };
-  await insertSessionState(tx, session.id, 'idle');
+  insertSessionState(tx, session.id, 'idle');
   const workspace = hasWorkspace(session.tools) ? insertWorkspace(tx, session) : null;
   return {
     ...shown,
@@ -276,7 +276,7 @@ export async function insertSession(tx: Tx, session: NewSession & OwnConfigurati
 export async function insertSessionOfAgent(tx: Tx, session: NewSession, agent: AgentOfSession): Promise<Session> {
   await insertSessionRow(tx, { ...session, ...referenceColumns(agent, 1) });
   insertOverrides(tx, session.id, 1, agent.overrides);
-  await insertSessionState(tx, session.id, 'idle');
+  insertSessionState(tx, session.id, 'idle');
   if (agent.hasWorkspace) insertWorkspace(tx, session);
   return (await findSession(tx, session.project_id, session.id))!;
 }
@@ -307,19 +307,19 @@ export function insertWorkspace(tx: Tx, { id, project_id }: Pick<NewSession, 'id
   return { version: 0, size_bytes: 0, file_count: 0, updated_at: null, began: null };
 }
 
+const INSERT_SESSION_STATE = `
+  INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes, is_child)
+  SELECT sessions.id, project_id, $2, created_at, metadata_updated_at, preview_folded,
+    ${SESSION_ROW_BYTES} + $3::bigint, ${isChildRow('sessions')}
+  FROM sessions LEFT JOIN configurations c ON c.id = sessions.id WHERE sessions.id = $1`;
+
 /**
  * Adds a new session to the lists by status and by activity, and to the bytes of its project.
  * @param state in which its last turn ended; `idle` without one
  * @param turnBytes of its turns
  */
-export async function insertSessionState(tx: Tx, id: string, state: TurnState | 'idle', turnBytes = 0): Promise<void> {
-  await runSql(
-    tx,
-    sql`INSERT INTO session_states (session_id, project_id, state, created_at, active_at, preview_folded, row_bytes, is_child)
-        SELECT sessions.id, project_id, ${state}, created_at, metadata_updated_at, preview_folded,
-          ${SESSION_ROW_BYTES} + ${turnBytes}::bigint, ${rawSql(isChildRow('sessions'))}
-        FROM sessions LEFT JOIN configurations c ON c.id = sessions.id WHERE sessions.id = ${id}`,
-  );
+export function insertSessionState(tx: Tx, id: string, state: TurnState | 'idle', turnBytes = 0): void {
+  write(tx, INSERT_SESSION_STATE, [id, state, turnBytes]);
 }
 
 type ChangedFields = Partial<Pick<SessionRow, 'metadata' | 'budget'>> & {

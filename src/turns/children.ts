@@ -93,12 +93,11 @@ async function openChildrenOf(db: Db, parentTurnId: string): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** What became of a call that has begun a turn, and of that turn. */
+/** What became of a turn that a call has begun, and that has ended. */
 export interface ChildOutcome extends Omit<CallPlace, 'turnId'> {
   sessionId: string;
   childTurnId: string;
-  /** Of the turn; null while it is open. */
-  status: 'completed' | 'cancelled' | 'failed' | null;
+  status: 'completed' | 'cancelled' | 'failed';
   /** The stop reason, or the type of the failure. */
   endReason: string | null;
   cost: Money | null;
@@ -110,16 +109,16 @@ export interface ChildOutcome extends Omit<CallPlace, 'turnId'> {
 
 const OUTCOME = rawSql(`
   SELECT d.step, d.index, d.child_session_id AS "sessionId", d.child_turn_id AS "childTurnId",
-    CASE WHEN child.ended_at IS NOT NULL THEN child.state END AS status, child.end_reason AS "endReason",
+    child.state AS status, child.end_reason AS "endReason",
     ${moneyJson('child.cost', { isUnpriced: 'child.is_unpriced', currency: 'child.currency' })} AS cost, (
       SELECT e.data->>'content' FROM events e
       WHERE e.session_id = child.session_id AND e.type = 'agent.message' AND e.turn_number = child.number
       ORDER BY e.position DESC LIMIT 1) AS message, coalesce((
       SELECT json_agg(e.data->'file' ORDER BY e.position) FROM events e
       WHERE e.session_id = child.session_id AND e.turn_number = child.number AND e.type = 'agent.file'), '[]') AS files
-  FROM delegations d JOIN turns child ON child.id = d.child_turn_id`);
+  FROM delegations d JOIN turns child ON child.id = d.child_turn_id AND child.ended_at IS NOT NULL`);
 
-/** Null for a call that has begun no turn. */
+/** Null for a call that has begun no turn, and while that turn is open. */
 export async function findChildOutcome(db: Db, { turnId, step, index }: CallPlace): Promise<ChildOutcome | null> {
   const [row] = await runSql<ChildOutcome>(
     db,
@@ -146,7 +145,7 @@ export function resultOfChild(outcome: ChildOutcome): ChildResult {
   const facts = [
     ...files.slice(0, MAX_FILES).map(({ id, filename }) => `[file ${id} ${filename}]`),
     ...(files.length > MAX_FILES ? [`[${files.length - MAX_FILES} more files]`] : []),
-    ...(isDone ? [] : [`[stopped: ${status === 'cancelled' ? status : (endReason ?? status!)}]`]),
+    ...(isDone ? [] : [`[stopped: ${status === 'cancelled' ? status : (endReason ?? status)}]`]),
     `[session ${sessionId}]`,
   ];
   return {
@@ -156,7 +155,7 @@ export function resultOfChild(outcome: ChildOutcome): ChildResult {
     delegation: {
       session_id: sessionId,
       turn_id: childTurnId,
-      status: status!,
+      status,
       // The type that a schema gives to an enum leaves null out.
       stop_reason: (status === 'completed' ? endReason : null) as StopReason,
       cost,

@@ -191,7 +191,7 @@ async function copySession(
   );
   if (copied.length === 0) sessionGone(from);
   if (agent !== undefined) insertOverrides(tx, to, number, agent.overrides);
-  await insertSessionState(tx, to, last?.state ?? 'idle', turnBytes);
+  insertSessionState(tx, to, last?.state ?? 'idle', turnBytes);
   const [next] = await runSql<{ has_workspace: boolean }>(
     tx,
     sql`SELECT ${rawSql(HAS_ENTRY('workspace'))} AS has_workspace FROM sessions s ${rawSql(configurationOfSession('s'))}

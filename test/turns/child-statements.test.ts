@@ -60,7 +60,7 @@ describe('the statements of a child turn', () => {
     console.log(
       `      plain ${JSON.stringify(plain)}, one child ${JSON.stringify(one)}, each further child ${JSON.stringify(child)}`,
     );
-    expect(child.statements - plain.statements).to.be.at.most(45);
-    expect(child.roundTrips - plain.roundTrips).to.be.at.most(25);
+    expect(child.statements - plain.statements).to.be.at.most(32);
+    expect(child.roundTrips - plain.roundTrips).to.be.at.most(16);
   });
 });

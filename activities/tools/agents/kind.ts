@@ -7,7 +7,13 @@ import type { CallableAgent } from '../../../src/steps/context.js';
 import type { ToolCallRow, ToolResult } from '../../../src/steps/tool-call.js';
 import type { LaunchDeps } from '../../../src/turns/begin.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import { findChildOutcome, markDone, newDeliveries, resultOfChild } from '../../../src/turns/children.js';
+import {
+  findChildOutcome,
+  markDone,
+  newDeliveries,
+  resultOfChild,
+  type ChildOutcome,
+} from '../../../src/turns/children.js';
 import { outcomeUnknown } from '../outcomes.js';
 import { textResult } from '../tool.js';
 import type { ToolKind } from '../tool-kind.js';
@@ -50,6 +56,7 @@ const checkOf = compileOnce(ajv);
  */
 export function agentKind(deps: AgentKindDeps, agent: CallableAgent): ToolKind {
   let refused: ToolResult | null = null;
+  let ended: ChildOutcome | null = null;
   const refuse = (text: string): null => {
     delegations.inc({ outcome: 'refused' });
     refused = textResult(text, true);
@@ -59,24 +66,24 @@ export function agentKind(deps: AgentKindDeps, agent: CallableAgent): ToolKind {
     name: 'agent',
     repeatable: true,
     async prepare({ call }) {
+      ended = call.wait?.kind === 'child_turn' ? await findChildOutcome(deps.db, call) : null;
+      if (ended !== null) return null;
       const valid = checkOf(INPUT_SCHEMA);
       if (!valid(call.input)) return refuse(`Wrong input: ${ajv.errorsText(valid.errors, { dataVar: 'input' })}.`);
       const priceOf = (modelId: string): Price | null => deps.models.get(modelId)?.called.price ?? null;
       const { turnId, step, index, toolUseId } = call;
       const input = call.input as AgentCall['input'];
       const begun = await beginChild({ ...deps, priceOf }, { turnId, step, index, toolUseId, agent, input });
-      if (begun === 'ended') return null;
       if (begun !== 'waits') return refuse(begun.refused);
       return { suspended: { kind: 'waits' }, outcome: 'delegated', store: () => Promise.resolve() };
     },
-    run: async (_, { call }) => refused ?? outcomeOf(deps, call),
+    run: async (_, { call }) => refused ?? outcomeOf(call, ended),
     notRepeated: () => outcomeUnknown(`agent ${agent.name}`),
   };
 }
 
-async function outcomeOf({ db }: AgentKindDeps, call: ToolCallRow): Promise<ToolResult> {
-  const outcome = await findChildOutcome(db, call);
-  if (outcome?.status == null) throw new Error('a call runs although its child turn is open');
+function outcomeOf(call: ToolCallRow, outcome: ChildOutcome | null): ToolResult {
+  if (outcome === null) throw new Error('a call runs although its child turn is open');
   const { message, facts, isError, delegation } = resultOfChild(outcome);
   delegations.inc({ outcome: outcome.status });
   return {
