@@ -260,7 +260,7 @@ describe('cancel', () => {
     await cancel(ended.sessionId);
     const listed = async (most: number): Promise<string[]> => {
       const all: string[] = [];
-      for (let before: Date | null = new Date(); before !== null; ) {
+      for (let before: Date | null = new Date(); before !== null;) {
         const page: Awaited<ReturnType<TurnWorkflows['listRunning']>> = await workflows().listRunning(before, most);
         expect(page.turnIds.length).to.be.at.most(most);
         all.push(...page.turnIds);
