@@ -9,13 +9,15 @@ import { fileURLToPath } from 'node:url';
 import { AgentSessionClient } from '../../client/src/index.js';
 import { visible } from '../../client/src/command/screen.js';
 import { eventually } from '../support/eventually.js';
+import { budget, PRICE, tokens } from '../support/money.js';
 import { http, message, steps, text, toolUse, wait, type Gate } from '../support/scripted-model.js';
 import { skip } from '../support/skip.js';
-import { useMcpServer, useTurnService } from '../support/use.js';
+import { useMcpServer, useOauthPair, useTurnService } from '../support/use.js';
 
 const SOURCE = fileURLToPath(new URL('../../client/src/command/main.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ESC = '\u001b';
+const PAGE = 'https://pay.example.com/1';
 
 interface Ended {
   code: number | null;
@@ -51,9 +53,18 @@ describe('agent-session', () => {
             }),
           ),
       },
+      {
+        name: 'pay',
+        run: async ({ ask }) =>
+          JSON.stringify(await ask({ mode: 'url', message: 'Please pay.', elicitationId: 'p1', url: PAGE })),
+      },
     ],
   });
-  const service = useTurnService(() => ({ config: { mcpAllowedHosts: [mcp.host] } }));
+  const accounts = useOauthPair([{ name: 'read' }]);
+  const service = useTurnService(() => ({
+    config: { mcpAllowedHosts: [mcp.host, ...accounts.hosts] },
+    model: { price: PRICE },
+  }));
   before(async () => {
     client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
     serverId = (await client.registerMcpServer({ name: 'mail', url: mcp.url })).id;
@@ -79,6 +90,16 @@ describe('agent-session', () => {
       steps([toolUse('mcp__mail__send', { to: `ada${ESC}[31m\u202e` }, { id: 'toolu_1' })], 'Sent.'),
     );
     service.model.on(/^Ask/, steps([toolUse('mcp__mail__ask', {}, { id: 'toolu_2' })], 'Ordered.'));
+    service.model.on(/^Pay/, steps([toolUse('mcp__mail__pay', {}, { id: 'toolu_3' })], 'Thank you.'));
+    service.model.on(/^Read/, steps([toolUse('mcp__accounts__read', {}, { id: 'toolu_4' })], 'Read.'));
+    service.model.on(
+      /^Delegate/,
+      steps([toolUse('agent__reader', { message: 'Read' }, { id: 'toolu_4' })], 'It was read.'),
+    );
+    service.model.on(
+      /^Spend/,
+      steps(message([text('Half.'), toolUse('list_files')], tokens(300)), message([text('All.')], tokens(2))),
+    );
     service.model.on(/^Slowly/, text(['one ', 'two ', 'three'], { before: { 2: wait(gate) } }));
     service.model.on(/^Long/, message(text('Cut'), { stopReason: 'max_tokens' }));
     service.model.on(/^Output/, [toolUse('give_output', { late: [4711] })]);
@@ -383,6 +404,82 @@ describe('agent-session', () => {
       expect(await screen.ended).to.equal(0);
       const result = (await service.history(session)).find(({ type }) => type === 'user.elicitation_result');
       expect(result).to.deep.include({ action: 'accept', content: { size: 'L', count: 2, gift: true } });
+    });
+
+    it('agent-session chat shows the address of a question, and sends what the person says', async () => {
+      for (const [answer, action] of [
+        ['y', 'accept'],
+        ['n', 'decline'],
+      ]) {
+        const session = await service.session({
+          mcp_servers: [serverId],
+          tools: [{ type: 'mcp_toolset', mcp_server_id: serverId, elicitation: true }],
+        });
+        const screen = terminal(['chat', session]);
+        await screen.sees('> ');
+        screen.type('Pay\r');
+        await screen.sees('mcp__mail__pay asks: Please pay.');
+        await screen.sees(`Open ${PAGE}`);
+        await screen.sees('Done? [y/n]');
+        screen.type(`${answer}\r`);
+        await screen.sees('Thank you.');
+        await screen.sees('> ');
+        screen.type('\u0004');
+        expect(await screen.ended).to.equal(0);
+        const result = (await service.history(session)).find(({ type }) => type === 'user.elicitation_result');
+        expect(result).to.include({ action });
+      }
+    });
+
+    it('agent-session chat shows where the user logs in, also for an agent that was called, and goes on by itself', async () => {
+      const server = await client.registerMcpServer({
+        name: 'accounts',
+        url: accounts.mcp.url,
+        auth: { type: 'OAUTH' },
+        credentials: 'user',
+      });
+      const agent = await client.createAgent({ name: 'reader', model_id: 'scripted', mcp_servers: [server.id] });
+      const consent = async (address: string): Promise<void> => {
+        const callback = await accounts.consent(address);
+        expect((await fetch(`${service.url}${callback.pathname}${callback.search}`)).status).to.equal(200);
+      };
+      // The first login lists the tools of the server.
+      const first = await service.session({ user: 'ada', mcp_servers: [server.id] });
+      await consent((await client.authorizeSession(first, { mcp_server_id: server.id })).authorization_url);
+      const own = await service.session({ user: 'ben', mcp_servers: [server.id] });
+      const parent = await service.session({ user: 'cem', tools: [{ type: 'agent', agent_id: agent.id }] });
+      for (const [session, content, last] of [
+        [own, 'Read', 'Read.'],
+        [parent, 'Delegate', 'It was read.'],
+      ] as const) {
+        const screen = terminal(['chat', session], { NO_COLOR: '1' });
+        await screen.sees('> ');
+        screen.type(`${content}\r`);
+        await screen.sees(/mcp__accounts__read waits for a login\. Open https?:\S+\r/);
+        await consent(/waits for a login\. Open (\S+)\r/.exec(screen.shown())![1]!);
+        await screen.sees(`\n${last}`);
+        await screen.sees('> ');
+        screen.type('\u0004');
+        expect(await screen.ended).to.equal(0);
+      }
+      expect(accounts.calls).to.have.length(2);
+    });
+
+    it('agent-session chat says that a budget is reached, and goes on when it is raised', async () => {
+      const session = await service.session({ budget: budget('0.5', 'pause'), thinking_enabled: false });
+      const screen = terminal(['chat', session]);
+      await screen.sees('> ');
+      screen.type('Spend\r');
+      await screen.sees('The budget of 0.5 USD is too small');
+      await client.updateSession(session, { budget: budget('5', 'pause') });
+      await screen.sees('All.');
+      await screen.sees('> ');
+      await client.updateSession(session, { budget: budget('0.31', 'stop') });
+      screen.type('Spend\r');
+      await screen.sees('The turn ended early: budget_reached');
+      await screen.sees('> ');
+      screen.type('\u0004');
+      expect(await screen.ended).to.equal(0);
     });
 
     it('agent-session chat cancels the turn with Ctrl-C, and leaves with a second one', async () => {

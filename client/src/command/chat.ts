@@ -46,10 +46,12 @@ export async function chat(
       view.show(event);
       if (event.type === 'agent.requires_action') {
         for (const action of event.required_actions) {
-          const id = JSON.stringify('tool_use_id' in action ? [action.type, action.tool_use_id] : [action.type]);
+          // What the session of an agent that was called waits for is answered there, and its calls may have the same ids.
+          const { session_id: childId = null } = action as { session_id?: string | null };
+          const id = JSON.stringify([action.type, childId, 'tool_use_id' in action ? action.tool_use_id : null]);
           if (shown.has(id)) continue;
           shown.add(id);
-          if (action.type === 'mcp_authorization') void questions.login(client, sessionId, action);
+          if (action.type === 'mcp_authorization') void questions.login(client, childId ?? sessionId, action);
           else if (action.type === 'custom_tool_result' || action.type === 'budget')
             screen.line(describeWait(action), 'yellow');
         }
