@@ -22,6 +22,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { VERSION } from '../../src/platform/version.js';
+import { placeholders } from './placeholders.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -145,6 +146,7 @@ function faults(): string[] {
   if (!new RegExp(`^## ${VERSION.replaceAll('.', '\\.')} - \\d{4}-\\d\\d-\\d\\d$`, 'm').test(changelog())) {
     found.push(`CHANGELOG.md has no date in the heading of ${VERSION}`);
   }
+  found.push(...placeholders(ROOT));
   if (git('tag', '--list', `v${VERSION}`) !== '') found.push(`the tag v${VERSION} exists`);
   return found;
 }
