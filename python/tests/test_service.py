@@ -26,6 +26,7 @@ from agent_session_service import (
     InvalidRequestError,
     NotFoundError,
     PermissionDeniedError,
+    RunResult,
     is_terminal,
     models,
 )
@@ -182,6 +183,29 @@ def test_confirm_allows_and_denies(client: Client, harness: Harness) -> None:
         ("toolu_2", "deny", "ada"),
     ]
     assert {one.deny_message for one in answers} == {None, "Once is enough."}
+
+
+def test_run_answers_what_an_agent_that_was_called_asks(client: Client, harness: Harness) -> None:
+    agent = client.create_agent(name="mailer", model_id="scripted", **mail_tools(harness)).id
+    asked: list[tuple[str, str | None]] = []
+
+    def confirm(action: models.ToolConfirmationAction) -> Any:
+        asked.append((action.tool_use_id, action.session_id))
+        return "allow"
+
+    session = client.create_session(model_id="scripted", tools=[{"type": "agent", "agent_id": agent}]).id
+    result = client.run(session, content="Delegate", confirm=confirm)
+    assert (result.status, result.message) == ("completed", "It is sent.")
+    [child] = client.each_session(parent_session_id=session)
+    assert sorted(asked) == [("toolu_1", child.id), ("toolu_2", child.id)]
+
+    async def main() -> RunResult[dict[str, Any]]:
+        async with AsyncClient(harness.service, harness.key) as other:
+            another = await other.create_session(model_id="scripted", tools=[{"type": "agent", "agent_id": agent}])
+            return await other.run(another.id, content="Delegate", confirm=confirm)
+
+    assert anyio.run(main).message == "It is sent."
+    client.delete_agent(agent)
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -90,6 +90,8 @@ describe('the Python client', () => {
         steps([weather('toolu_w', '{"city":"Rome","n":123456789012345678901234567890}')], 'Sunny.'),
       );
       service.model.on(/^Mail/, steps([mail('toolu_1'), mail('toolu_2')], 'Done.'));
+      const delegate = toolUse('agent__mailer', { message: 'Mail' }, { id: 'toolu_1' });
+      service.model.on(/^Delegate/, steps([delegate], 'It is sent.'));
       service.model.on(/^Output/, [toolUse('give_output', { late: [4711], note: null })]);
     });
     after(async () => {

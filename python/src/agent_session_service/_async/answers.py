@@ -41,11 +41,14 @@ class AsyncAnswering:
 class AsyncAnswers:
     """Answers each call in a turn's events once."""
 
-    def __init__(self, answering: AsyncAnswering, tasks: AsyncTasks, send: Callable[[dict[str, Any]], Awaitable[object]]) -> None:
+    def __init__(
+        self, answering: AsyncAnswering, tasks: AsyncTasks, send: Callable[[dict[str, Any], str | None], Awaitable[object]]
+    ) -> None:
+        """`send` gets an answer, and the child session that asks; None for the session of the turn."""
         self._answering = answering
         self._tasks = tasks
         self._send = send
-        self._taken: set[str] = set()
+        self._taken: set[tuple[str | None, str]] = set()
 
     async def take(self, event: StreamEvent) -> None:
         """Shows an event to `on_event`, and begins to answer what it asks."""
@@ -54,8 +57,10 @@ class AsyncAnswers:
         if not isinstance(event, AgentRequiresActionEvent):
             return
         for action in answerable(event.required_actions):
-            if id_of(action) not in self._taken:
-                self._taken.add(id_of(action))
+            # Two sessions may have calls with the same id.
+            key = (action.session_id, id_of(action))
+            if key not in self._taken:
+                self._taken.add(key)
                 self._tasks.start(self._answer, action)
 
     async def _answer(self, action: Action) -> None:
@@ -65,7 +70,7 @@ class AsyncAnswers:
         if self._answering.actor is not None:
             answer["actor"] = self._answering.actor
         try:
-            await self._send(answer)
+            await self._send(answer, action.session_id)
         except ApiError as error:
             if not is_closed(error):
                 raise

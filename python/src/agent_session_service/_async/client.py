@@ -225,8 +225,8 @@ class AsyncClient(AsyncOperations):
         """Follows a turn to its end. If the stream has moved on to a later turn, the missing events come from the history."""
         events: dict[str, Event] = {}
 
-        async def send(answer: dict[str, Any]) -> None:
-            await self.send_answers(session_id, events=[answer])
+        async def send(answer: dict[str, Any], child_id: str | None) -> None:
+            await self.send_answers(child_id or session_id, events=[answer])
 
         async with AsyncTasks() as tasks:
             answers = AsyncAnswers(answering, tasks, send)
