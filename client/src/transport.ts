@@ -201,8 +201,8 @@ export class Transport {
   async #askForKey(): Promise<string> {
     const { apiKey } = this.#options;
     try {
-      if (typeof apiKey === 'string') return apiKey;
-      return await apiKey(this.#copy === null ? {} : { sessionId: this.#copy });
+      if (typeof apiKey === 'string') return keyIn(apiKey);
+      return keyIn(await apiKey(this.#copy === null ? {} : { sessionId: this.#copy }));
     } catch (cause) {
       throw new KeyError('the function `apiKey` failed', { cause });
     }
@@ -240,6 +240,17 @@ export class Transport {
 /** @internal The function `apiKey` threw its `cause`. */
 export class KeyError extends Error {}
 
+/**
+ * A key, without the line end that a file or a secret often has after it.
+ * @throws TypeError for what no header can carry: a request with it would fail as if the service were away, again and again.
+ */
+function keyIn(text: string): string {
+  const key = text.trim();
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new TypeError('`apiKey` is no key: it is empty, or has blanks or other characters that keys do not have');
+  return key;
+}
+
 /** @internal `.` and `..` would change the path, and are not ids. */
 export function segment(id: string): string {
   if (id === '' || id === '.' || id === '..') throw new TypeError(`"${id}" is not an id`);
@@ -247,7 +258,15 @@ export function segment(id: string): string {
 }
 
 function brokenOff(method: string, path: string, cause: unknown): ConnectionError {
-  return new ConnectionError(`${method} ${path}: the service gave no answer, or the connection broke`, { cause });
+  const why = reasonOf(cause);
+  const message = `${method} ${path}: the service gave no answer, or the connection broke`;
+  return new ConnectionError(why === '' ? message : `${message} (${why})`, { cause });
+}
+
+/** What a person needs to see, such as `connect ECONNREFUSED 127.0.0.1:8080`: `fetch` says only "fetch failed" and has it as its cause. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return '';
+  return cause.cause instanceof Error ? reasonOf(cause.cause) || cause.message : cause.message;
 }
 
 type QueryValue = string | number | boolean | string[] | Record<string, string> | undefined;

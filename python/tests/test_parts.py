@@ -8,7 +8,8 @@ import pytest
 from pydantic import TypeAdapter
 
 import agent_session_service
-from agent_session_service import AsyncClient, Client, models
+from agent_session_service import AsyncClient, Client, ConnectionFailed, models
+from agent_session_service._async.transport import key_in
 from agent_session_service._json import encode, parse, query_string
 from agent_session_service._sse import Frame, Ping, RetryLine, SseParser
 
@@ -95,3 +96,17 @@ def test_a_client_needs_an_address_and_a_key(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("AGENT_SESSION_API_KEY", "ask_1")
     Client().close()
     assert agent_session_service.__version__
+
+
+@pytest.mark.parametrize("key", ["", "ask_a\nb", "ask_é", "ask a"])
+def test_a_key_that_no_header_can_carry_is_refused_at_once(key: str) -> None:
+    with Client("http://127.0.0.1:1", lambda: key) as client, pytest.raises(ValueError, match="is no key"):
+        client.list_models()
+    assert key_in("ask_key\r\n") == "ask_key"
+
+
+def test_a_service_that_is_not_there_is_named_with_the_reason() -> None:
+    with Client("http://user:secret@127.0.0.1:1", "ask_key", retry_for=0) as client:
+        with pytest.raises(ConnectionFailed, match=r"GET /v1/models: .* \(http://127\.0\.0\.1:1: .*refused") as failed:
+            client.list_models()
+        assert "secret" not in str(failed.value)

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AgentSessionClient, ApiError } from '../../client/src/index.js';
+import { AgentSessionClient, ApiError, ConnectionError } from '../../client/src/index.js';
 import { eventually } from '../support/eventually.js';
 import { newToken, signToken } from '../support/tokens.js';
 import { useService } from '../support/use.js';
@@ -67,5 +67,25 @@ describe('a client whose apiKey is a function', () => {
     await eventually('it asks for the next token', () => asked === 2);
     leave.abort(new Error('enough'));
     expect(await reading).to.include({ message: 'enough' });
+  });
+
+  it('a client whose apiKey is no key throws at once, and takes one that has a line end after it', async () => {
+    for (const key of ['', 'ask_a\nb', 'ask_é', 'ask a']) {
+      const client = new AgentSessionClient({ baseUrl: service.url, apiKey: key });
+      const error: unknown = await client.getSession(sessionId).catch((thrown: unknown) => thrown);
+      expect(error, JSON.stringify(key)).to.be.instanceOf(TypeError);
+      expect((error as Error).message).to.include('is no key');
+    }
+    const client = new AgentSessionClient({ baseUrl: service.url, apiKey: `${service.key}\n` });
+    expect((await client.getSession(sessionId)).id).to.equal(sessionId);
+  });
+
+  it('a client says why no answer came', async () => {
+    const client = new AgentSessionClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'ask_key', retryForMs: 0 });
+    const error: unknown = await client.listModels().catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(ConnectionError);
+    expect((error as Error).message)
+      .to.match(/^GET \/v1\/models: .*\(.+\)$/)
+      .and.not.include('fetch failed');
   });
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -195,7 +196,7 @@ class AsyncTransport:
             if self._key is None or self._key is refused:
                 self._key = None
                 try:
-                    text = self._api_key if isinstance(self._api_key, str) else await async_call(self._api_key)
+                    text = key_in(self._api_key if isinstance(self._api_key, str) else await async_call(self._api_key))
                 except Exception as cause:
                     raise KeyFailed(cause) from cause
                 self._key = _Key(text)
@@ -239,9 +240,24 @@ class AsyncTransport:
 
 
 def broken_off(outgoing: Outgoing, cause: Exception | None) -> ConnectionFailed:
-    error = ConnectionFailed(f"{outgoing.method} {outgoing.path}: the service gave no answer, or the connection broke")
+    message = f"{outgoing.method} {outgoing.path}: the service gave no answer, or the connection broke"
+    if isinstance(cause, httpx.RequestError):
+        url = cause.request.url
+        message += f" ({url.scheme}://{url.netloc.decode()}: {cause or type(cause).__name__})"
+    error = ConnectionFailed(message)
     error.__cause__ = cause
     return error
+
+
+def key_in(text: str) -> str:
+    """A key, without the line end that a file or a secret often has after it.
+
+    Raises ValueError for what no header can carry: a request with it would fail as if the service were away, again and again.
+    """
+    key = text.strip()
+    if not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise ValueError("`api_key` is no key: it is empty, or has blanks or other characters that keys do not have")
+    return key
 
 
 def value_in(response: httpx.Response, text: bytes, kind: object, outgoing: Outgoing) -> Any:
