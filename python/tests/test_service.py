@@ -23,6 +23,7 @@ from agent_session_service import (
     AuthenticationError,
     Client,
     ConflictError,
+    Decision,
     InvalidRequestError,
     NotFoundError,
     PermissionDeniedError,
@@ -183,6 +184,22 @@ def test_confirm_allows_and_denies(client: Client, harness: Harness) -> None:
         ("toolu_2", "deny", "ada"),
     ]
     assert {one.deny_message for one in answers} == {None, "Once is enough."}
+
+
+def test_confirm_changes_the_input_and_remembers(client: Client, harness: Harness) -> None:
+    decisions: dict[str, Decision] = {
+        "toolu_1": {"allow": {"input": {"to": "ada"}}},
+        "toolu_2": {"allow": {"remember": "session"}},
+    }
+    session = client.create_session(model_id="scripted", **mail_tools(harness)).id
+    result = client.run(session, content="Mail", confirm=lambda action: decisions[action.tool_use_id])
+    answers = [event for event in result.events if isinstance(event, models.UserToolConfirmationEvent)]
+    assert sorted((one.tool_use_id, one.result, str(one.input), one.remember) for one in answers) == [
+        ("toolu_1", "allow", "{'to': 'ada'}", None),
+        ("toolu_2", "allow", "None", "session"),
+    ]
+    # Nothing is asked any more.
+    assert client.run(session, content="Mail").status == "completed"
 
 
 def test_run_answers_what_an_agent_that_was_called_asks(client: Client, harness: Harness) -> None:

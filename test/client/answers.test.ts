@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import {
   AgentSessionClient,
   ApiError,
+  type Confirmation,
+  type Decision,
   type NewSession,
   type WaitingCall,
   type StreamEvent,
@@ -63,6 +65,38 @@ describe('the client answers calls that wait', () => {
       'user.tool_confirmation of ada',
       'user.tool_confirmation of ada',
     ]);
+  });
+
+  it('the client answers calls that wait run changes the input of a call, and remembers an approval; confirm does too', async () => {
+    service.model.on(/Go/, steps([mail('toolu_1'), mail('toolu_2')], mail('toolu_3'), 'Done.'));
+    const decisions: Record<string, Decision> = {
+      toolu_1: { allow: { input: { to: 'ada' } } },
+      toolu_2: { allow: { remember: 'session' } },
+    };
+    const session = await newSession();
+    const result = await client.run(session, { content: 'Go' }, { confirm: (action) => decisions[action.tool_use_id] });
+    expect(result.status).to.equal('completed');
+    const answers = result.events.flatMap((event) => (event.type === 'user.tool_confirmation' ? [event] : []));
+    expect(answers.map(({ tool_use_id, input, remember }) => [tool_use_id, input, remember])).to.have.deep.members([
+      ['toolu_1', { to: 'ada' }, null],
+      ['toolu_2', null, 'session'],
+    ]);
+    // The third call was not asked for.
+    expect(mcp.calls).to.have.length(3);
+
+    const other = await newSession();
+    const byHand: Confirmation[] = [
+      { tool_use_id: 'toolu_1', result: 'allow', input: { to: 'ben' } },
+      { tool_use_id: 'toolu_2', result: 'allow', remember: 'session' },
+    ];
+    const onEvent = async (event: StreamEvent): Promise<void> => {
+      if (event.type !== 'agent.requires_action') return;
+      for (const one of byHand.splice(0)) await client.confirm(other, one);
+    };
+    expect(await client.run(other, { content: 'Go' }, { onEvent: (event) => void onEvent(event) })).to.include({
+      status: 'completed',
+    });
+    expect((await client.getSession(other)).remembered_approvals).to.have.length(1);
   });
 
   it('the client answers calls that wait run reports an exception of a function as the tool’s error', async () => {

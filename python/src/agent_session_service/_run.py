@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar, final
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -31,8 +31,37 @@ Question = ElicitationFormAction | ElicitationUrlAction
 Action = ToolConfirmationAction | CustomToolResultAction | Question
 """What a function of a run can answer."""
 
-Decision = Literal["allow", "deny"] | Mapping[str, Any]
-"""A person's decision about a call. `{"deny": reason}` gives the agent the reason; other mappings are fields of the answer."""
+
+@final
+class Denial(TypedDict):
+    """The call does not run, and the agent gets the reason."""
+
+    deny: str
+
+
+@final
+class ChangedInput(TypedDict):
+    """The call runs with this input, in place of what the agent wrote."""
+
+    input: Mapping[str, Any]
+
+
+@final
+class RememberedApproval(TypedDict):
+    """The call runs, and later calls of this tool in the session run without asking."""
+
+    remember: Literal["session"]
+
+
+@final
+class Approval(TypedDict):
+    """The call runs, and more."""
+
+    allow: ChangedInput | RememberedApproval
+
+
+Decision = Literal["allow", "deny"] | Denial | Approval
+"""A person's decision about a call: `"allow"`, `"deny"`, `{"deny": reason}`, `{"allow": {"input": {…}}}` or `{"allow": {"remember": "session"}}`."""
 ElicitationDecision = Literal["accept", "decline", "cancel"] | Mapping[str, Any]
 """A person's answer to a question. `{"accept": {…}}` carries the fields of a form."""
 
@@ -116,7 +145,7 @@ def confirmation(action: ToolConfirmationAction, decision: Decision) -> dict[str
         return {**base, "result": decision}
     if "deny" in decision:
         return {**base, "result": "deny", "deny_message": decision["deny"]}
-    return {**base, "result": "allow", **decision}
+    return {**base, "result": "allow", **decision["allow"]}
 
 
 def elicitation_result(question: Question, decision: ElicitationDecision) -> dict[str, Any]:
