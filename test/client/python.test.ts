@@ -76,7 +76,9 @@ describe('the Python client', () => {
     );
     before(async () => {
       mcp = await startMcpServer({ tools: [{ name: 'send' }] });
-      service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host] } });
+      // The model stands still at its gate until 200 streams have come there, which takes a busy machine long. Called again, it
+      // would say its words twice.
+      service = await startTurnService({ config: { mcpAllowedHosts: [mcp.host], modelIdleSeconds: 600 } });
       proxy = await startFaultyProxy(service.url);
       gate = service.model.gate();
       const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
