@@ -37,7 +37,8 @@ export async function checkChangedInput(
   const text = JSON.stringify(schema);
   if ((await schemaChecks.checkSchema(projectId, text)) !== null) return;
   const problems = await schemaChecks.checkValue(projectId, text, exactText(input));
-  const [first] = problems;
+  // The message is a part of a sentence, and most problems end as one.
+  const [first] = problems.map((problem) => problem.replace(/\.$/, ''));
   if (first === undefined) return;
   throw new ServiceError('validation_error', `${path} must fit the input schema of the tool: ${first}.`, {
     errors: problems.map((problem) => ({ path, message: `must fit the input schema of the tool: ${problem}` })),

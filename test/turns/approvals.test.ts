@@ -182,6 +182,8 @@ describe('an approval', function () {
           JSON.stringify(event).slice(0, 200),
         ).to.deep.equal([422, place]);
       }
+      const unfit = await answer(id, allow(pay.tool_use_id, { input: { amount: 'ten' } }));
+      expect(unfit.body.error.message).to.match(/^\/events\/0\/input must fit .*[^.]\.$/);
       expect((await of(id)).required_actions).to.have.length(4);
       reachedLimit('changed input: 256 KiB as compact JSON');
       // A schema by which nothing can be checked takes any object.
