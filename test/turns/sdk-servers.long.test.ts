@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../src/platform/free-port.js';
+import { blocks } from '../support/document-blocks.js';
 import { startTypeScriptServer } from '../support/sdk-servers/typescript.js';
 import { steps, toolUse } from '../support/scripted-model.js';
 import { skip } from '../support/skip.js';
 import { startTurnService, type TurnService } from '../support/turns.js';
-import { requiredActions, sendAnswers } from '../support/waiting-turns.js';
+import { confirmation, requiredActions, sendAnswers } from '../support/waiting-turns.js';
 
 const folder = fileURLToPath(new URL('../support/sdk-servers', import.meta.url));
 
@@ -51,8 +52,12 @@ const LANGUAGES: readonly Language[] = [
 ];
 
 /** Starts a program that says on stderr when it is running. */
-async function startProgram(command: string, args: string[]): Promise<() => Promise<void>> {
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+async function startProgram(
+  command: string,
+  args: string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<() => Promise<void>> {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } });
   const said: string[] = [];
   for await (const line of child.stderr.iterator({ destroyOnReturn: false })) {
     said.push(String(line));
@@ -128,3 +133,51 @@ for (const { name, missing, start } of LANGUAGES) {
     });
   });
 }
+
+/** The server that docs/mcp.md shows. */
+describe('a turn with the Python server of the documents', () => {
+  let service: TurnService | undefined;
+  let stop: (() => Promise<void>) | undefined;
+  let url: string;
+
+  before(async function () {
+    if (process.env.MCP_SDK_PYTHON === undefined) skip(this, 'needs the Python SDK; npm run check -- mcp-sdks');
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}/mcp`;
+    const [code] = await blocks('docs/mcp.md', 'python');
+    stop = await startProgram(process.env.MCP_SDK_PYTHON, ['-c', code!], { PORT: String(port) });
+    service = await startTurnService({ config: { mcpAllowedHosts: [`127.0.0.1:${port}`] } });
+  });
+  after(async () => {
+    await service?.close();
+    await stop?.();
+  });
+
+  it('a turn with the Python server of the documents looks an order up, and asks a person before a refund', async () => {
+    const { api, model } = service!;
+    const body = { name: 'shop', url, required_approvals: [{ name: 'refund' }] };
+    const registered = await api('POST', '/v1/mcp-servers', body);
+    expect(registered.status, JSON.stringify(registered.body)).to.equal(201);
+    const order = { order: 'A-17' };
+    model.on(
+      /Go/,
+      steps(
+        [
+          toolUse('mcp__shop__find_order', order),
+          toolUse('mcp__shop__refund', { ...order, amount: 40 }, { id: 'toolu_r' }),
+        ],
+        'Done.',
+      ),
+    );
+    const sessionId = await service!.session({ mcp_servers: [registered.body.id] });
+    await service!.send(sessionId, 'Go');
+    const [action] = await requiredActions(service!, sessionId);
+    expect(action).to.deep.include({ title: 'Refund an order', tool_use_id: 'toolu_r' });
+    expect(action.annotations).to.include({ destructive: true });
+    await sendAnswers(service!, sessionId, [confirmation('toolu_r', 'allow')]);
+    await service!.ended(sessionId);
+    const results = (await service!.history(sessionId)).filter(({ type }) => type === 'agent.tool_result');
+    expect(results[0].content).to.include('lost');
+    expect(results[1].content).to.include('Refunded 40 for A-17.');
+  });
+});
