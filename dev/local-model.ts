@@ -14,6 +14,8 @@ export interface LocalModel {
 const MODEL = { id: 'local-rules', display_name: 'Local rules (not an LLM)' };
 const CONTEXT_WINDOW = 200_000;
 const MAX_OUTPUT_TOKENS = 64_000;
+/** Made up: nothing is paid. So costs, budgets and usage can be tried with `npm start` alone. */
+const PRICE = { currency: 'USD', input: 3, output: 15, cache_read: 0.3, cache_write: 3.75 };
 const DEFAULT_WORDS_PER_SECOND = 40;
 
 /** Starts the model of `npm start`, which answers by rules. `wordsPerSecond` 0: without pauses. */
@@ -30,7 +32,7 @@ export async function startLocalModel({
   const sizes = { context_window: CONTEXT_WINDOW, max_output_tokens: MAX_OUTPUT_TOKENS, supports_thinking: true };
   return {
     url: model.url,
-    models: [{ ...MODEL, model: MODEL.id, base_url: model.url, ...sizes }],
+    models: [{ ...MODEL, model: MODEL.id, base_url: model.url, ...sizes, price: PRICE }],
     close: () => model.close(),
   };
 }

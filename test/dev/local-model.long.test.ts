@@ -174,6 +174,22 @@ describe('local model', () => {
     }
   });
 
+  it('the local model has a price, so a budget can be tried with it', async () => {
+    const service = await startTurnService({ models: [...model.models] });
+    try {
+      const budget = { max_cost: { amount: '0.000001', currency: 'USD' }, on_reached: 'stop' };
+      const sessionId = await service.session({ model_id: 'local-rules', budget });
+      expect((await service.run(sessionId, 'Hello!')).at(-1)).to.include({ stop_reason: 'budget_reached' });
+      const { body } = await service.api('PATCH', `/v1/sessions/${sessionId}`, { budget: null });
+      expect(body.cost).to.deep.equal({ amount: '0', currency: 'USD' });
+      await service.run(sessionId, 'Hello!');
+      const { cost } = (await service.api('GET', `/v1/sessions/${sessionId}`)).body;
+      expect(Number(cost.amount)).to.be.above(0);
+    } finally {
+      await service.close();
+    }
+  });
+
   it('the local model describes itself for MODELS_FILE and in the list of models', async () => {
     const { data } = await client.models.list();
     expect(model.models).to.have.length(1);
