@@ -76,11 +76,12 @@ describe('the Python code in the documents runs with the wheel', () => {
     const code = await blocks('docs/python.md', 'python');
     const outs: string[] = [];
     for (const block of code.slice(0, -1)) outs.push(await run(block));
-    const [conversation, desk, output, stream, many, files, errors] = outs;
+    const [conversation, desk, elsewhere, output, stream, many, files, errors] = outs;
     expect(conversation).to.match(/^completed, \d+ tokens: /m);
     expect(desk)
       .to.include('The tool said: {"customer":"Ada"')
       .and.match(/completed\n$/);
+    expect(elsewhere).to.equal('completed Formal, and short.\n');
     expect(output).to.equal('two\n');
     expect(stream).to.match(/\nturn\.completed, last frame \S+\n$/);
     expect(many).to.equal('2\nTrue\n');
