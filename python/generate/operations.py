@@ -109,7 +109,9 @@ def method(operation: Operation, document: Document) -> str:
         return AsyncDownload(self._transport, {call})
 """
     answer = None if operation.answer is None else f"models.{name_of(operation.answer)}"
-    call = ", ".join([f'"{operation.method}"', address, *([answer] if answer else []), *sent])
+    # One argument a line: a traceback shows the first line of a call, not hundreds of characters.
+    parts = [f'"{operation.method}"', address, *([answer] if answer else []), *sent]
+    call = "".join(f"\n            {part}," for part in parts) + "\n        "
     if answer is None:
         return f"""
     async def {operation.name}({", ".join(arguments)}) -> None:
