@@ -45,6 +45,8 @@ export interface DelegatedFact {
   turns: number;
   /** The ids of those that are open. */
   open: string[];
+  /** When the last one of the others has ended, in microseconds since 1970; null if all are open. */
+  lastEnded: number | null;
   modelCalls: number;
   inputTokens: number;
   outputTokens: number;
@@ -73,6 +75,8 @@ const DELEGATED = `(
   SELECT json_build_object(
     'turns', count(DISTINCT d.child_turn_id),
     'open', (SELECT coalesce(json_agg(o.turn_id ORDER BY o.turn_id), '[]') FROM open_turns o WHERE o.parent_turn_id = turn.id),
+    'lastEnded', (SELECT max(${micros('child.ended_at')}) FROM delegations begun JOIN turns child ON child.id = begun.child_turn_id
+      WHERE begun.turn_id = turn.id),
     'modelCalls', coalesce(sum(u.model_calls), 0),
     'inputTokens', coalesce(sum(u.input_tokens), 0),
     'outputTokens', coalesce(sum(u.output_tokens), 0),

@@ -155,16 +155,18 @@ export class Turn {
   }
 
   /**
-   * Ends the turn after its last events. A recorded cancel request wins over another outcome.
+   * Ends the turn after its last events. A recorded cancel request wins over another outcome. A child turn may have ended between the
+   * time of the change, which is that of the lock, and the time at which the facts were read: the turn ends no earlier.
    * @param hasBegun its work has begun although it is not claimed yet: the terminal event reports usage, even if it is zero
    */
   end(outcome: TurnOutcome, facts: TurnFacts, { hasBegun = false } = {}): TurnResult {
     const row = this.#row;
-    if (hasBegun) row.started_at ??= this.at;
+    const at = isoOf(Math.max(microsOf(this.at), facts.delegated?.lastEnded ?? 0));
+    if (hasBegun) row.started_at ??= at;
     const won: TurnOutcome = this.cancelRequested ? { kind: 'cancelled' } : outcome;
     row.state = won.kind;
-    row.ended_at = this.at;
-    row.transition_at = this.at;
+    row.ended_at = at;
+    row.transition_at = at;
     row.end_reason = won.kind === 'completed' ? won.stopReason : won.kind === 'failed' ? won.type : null;
     const spent = sumCalls(facts.modelCalls, row.currency);
     row.cost = spent.cost;
@@ -172,7 +174,7 @@ export class Turn {
       row.delegated_cost = facts.delegated.cost;
       row.is_delegated_unpriced = facts.delegated.isUnpriced;
     }
-    const { event, result } = terminalEvent(row, won, spent, facts, this.at);
+    const { event, result } = terminalEvent(row, won, spent, facts, at);
     this.append(event);
     this.#ended = result;
     return result;

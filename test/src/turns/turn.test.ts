@@ -287,6 +287,17 @@ describe('a turn', () => {
     expect(types(turn)).to.deep.equal(['turn.cancelled']);
   });
 
+  it('a turn ends no earlier than a child turn that has ended since its row was locked', () => {
+    const delegated = { turns: 1, open: [], lastEnded: micros(10.5), modelCalls: 0, inputTokens: 0, outputTokens: 0 };
+    const nothing = { cost: '0', currency: null, isUnpriced: false };
+    const turn = turnAt(10);
+    turn.end({ kind: 'cancelled' }, facts({ delegated: { ...delegated, ...nothing } }));
+    expect(turn.row).to.include({ ended_at: at(10.5) });
+    const later = turnAt(11);
+    later.end({ kind: 'cancelled' }, facts({ delegated: { ...delegated, ...nothing } }));
+    expect(later.row).to.include({ ended_at: at(11) });
+  });
+
   it('a turn that never ran has no usage, unless its work has begun', () => {
     const cancelled = { kind: 'cancelled' } as const;
     expect(turnAt(4, ROW).end(cancelled, facts({}))).to.deep.include({ usage: null, usage_details: null });
