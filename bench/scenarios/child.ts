@@ -3,18 +3,7 @@ import { createKey } from '../../src/projects/api-keys.js';
 import { agentTool, callAgent } from '../../test/support/child-agents.js';
 import type { FaultSystem } from '../../test/support/fault-system.js';
 import { message, text } from '../../test/support/scripted-model.js';
-import {
-  inParallel,
-  median,
-  pause,
-  quantile,
-  shown,
-  timed,
-  timedEach,
-  usageOf,
-  usedBetween,
-  type Usage,
-} from '../measure.js';
+import { inParallel, pause, quantile, shown, timed, timedEach, usageOf, usedBetween, type Usage } from '../measure.js';
 import { scenario } from '../scenario.js';
 import { row, tableOf } from '../table.js';
 
@@ -25,12 +14,12 @@ const SETTLED_MS = 11_000;
 const IDLE_MS = 21_000;
 /** The most that are open at a time. */
 const MOST_CHILDREN = 16;
-/** Windows of the other project without and with parents take turns, so that other work of the machine falls on both. */
+/** Windows of the other project take turns, so that other work of the machine falls on both. */
 const ROUNDS = 3;
 
 export default scenario({
   measures:
-    'what a turn costs that the call of an agent has begun, beside a turn without calls, its model answers at once; then the turns of a project before and while another one with max_running_turns 1 runs parents of 16 children each. --parents with --children calls each, compared with as many of one call; --samples: turns of the other project in a window, three without and three with parents',
+    'what a turn costs that the call of an agent has begun, beside a turn without calls, its model answers at once; then the turns of a project before, while another one with max_running_turns 1 runs parents of 16 children each, and while a third one runs 16 turns without calls. --parents with --children calls each, compared with as many of one call; --samples: turns of the other project in a window, three of each kind',
   options: { turns: 300, parents: 40, children: 8, samples: 40 },
   async run(bench, options) {
     const system = await bench.system({ ownPostgres: true, ownTemporal: { persistent: true } });
@@ -114,23 +103,36 @@ async function costs(
 const perOne = (usage: Usage, of: (value: number, key: keyof Usage) => number): Usage =>
   Object.fromEntries(Object.entries(usage).map(([key, value]) => [key, of(value, key as keyof Usage)])) as Usage;
 
+/** What the other project meets: nothing, parents of a project that may have one turn, and as many turns without calls of a third one. */
 async function neighbours(system: FaultSystem, samples: number): Promise<void> {
-  const [delegating, other] = [await Project.of(system, 'delegating', 1), await Project.of(system, 'other', 100)];
-  const [quiet, beside]: [number[], number[]] = [[], []];
-  let parents = 0;
+  const other = await Project.of(system, 'other', 100);
+  const delegating = await Project.of(system, 'delegating', 1);
+  const plain = await Project.of(system, 'plain', 100);
+  const sides: [name: string, run: (() => Promise<unknown>) | null][] = [
+    ['turn of another project', null],
+    [`beside parents of ${MOST_CHILDREN} children`, () => delegating.run(`parent of ${MOST_CHILDREN}`)],
+    [
+      `beside ${MOST_CHILDREN} turns of a third one`,
+      () => inParallel(MOST_CHILDREN, MOST_CHILDREN, () => plain.run('plain')),
+    ],
+  ];
+  const times = sides.map((): number[] => []);
   for (let round = 0; round < ROUNDS; round += 1) {
-    quiet.push(...(await timedEach(samples, () => other.run('plain'))));
-    let isOver = false;
-    const delegates = (async () => {
-      for (; !isOver; parents += 1) await delegating.run(`parent of ${MOST_CHILDREN}`);
-    })();
-    await pause(1000);
-    beside.push(...(await timedEach(samples, () => other.run('plain'))));
-    isOver = true;
-    await delegates;
+    for (const [n, [, run]] of sides.entries()) {
+      let isOver = false;
+      const beside = (async () => {
+        while (run !== null && !isOver) await run();
+      })();
+      if (run !== null) await pause(1000);
+      times[n]!.push(...(await timedEach(samples, () => other.run('plain'))));
+      isOver = true;
+      await beside;
+    }
   }
-  row('turn of another project', shown(quiet));
-  row(`beside parents of ${MOST_CHILDREN} children (${parents} ran)`, shown(beside));
-  const [p50, p95] = [median, (times: number[]) => quantile(times, 0.95)].map((of) => of(beside) / of(quiet));
-  row('ratio', `p50 ${p50!.toFixed(2)} ×, p95 ${p95!.toFixed(2)} ×`);
+  for (const [n, [name]] of sides.entries()) row(name, shown(times[n]!), n === 0 ? '' : ratio(times[n]!, times[0]!));
+}
+
+function ratio(times: number[], before: number[]): string {
+  const [p50, p95] = [0.5, 0.95].map((p) => quantile(times, p) / quantile(before, p));
+  return `p50 ${p50!.toFixed(2)} ×, p95 ${p95!.toFixed(2)} ×`;
 }
