@@ -12,6 +12,8 @@ export function healthz(): Middleware {
 /** `GET /readyz`, `?deep=1` (decisions.md "Running it"). */
 export function readyz(readiness: Readiness): Middleware {
   return async (ctx) => {
+    // Tells its 503 from those of requests, whose route may be unknown when Postgres is away (alert ServerErrors).
+    ctx.state.route = '/readyz';
     const { status, body } = await answerReadiness(readiness, ctx.query.deep === '1');
     ctx.status = status;
     ctx.body = body;

@@ -61,6 +61,9 @@ describe('routes without a key', () => {
     expect(body).to.contain(
       'http_request_duration_seconds_count{method="GET",route="/v1/sessions/{session_id}",status="200"}',
     );
+    await fetch(`${service.url}/readyz`);
+    const ready = 'http_request_duration_seconds_count{method="GET",route="/readyz",status="200"}';
+    expect((await get('/metrics')).body).to.contain(ready);
     expect(body).to.contain('db_pool_connections{state="idle"}').and.contain('nodejs_eventloop_lag');
     expect(body).to.not.contain(session.id);
 
