@@ -8,7 +8,7 @@ import { seal } from '../../src/platform/sealed.js';
 import { OauthAccess } from '../../src/mcp/oauth/tokens.js';
 import { MemoryShare } from '../../src/platform/memory-share.js';
 import { MIB } from '../../src/platform/units.js';
-import { createLogger } from '../../src/platform/logger.js';
+import { testLogger } from './log.js';
 import { callDirectly } from '../../activities/tools/mcp/call.js';
 import type { McpToolCall } from '../../activities/tools/mcp/send-call.js';
 import { McpConnections } from '../../activities/tools/mcp/connections.js';
@@ -44,7 +44,7 @@ export function mcpCalls({
 } = {}): McpCalls {
   const config = { encryptionKeys: KEYS };
   const network = createMcpNetwork(hosts);
-  const log = createLogger('silent', 'test');
+  const log = testLogger();
   const oauth = new OauthAccess({ db: undefined as never, mcpNetwork: network, config, log });
   const mcp = new McpConnections(network, config, oauth, memory, idleMs);
   const stored = new Map<string, Buffer>();

@@ -14,6 +14,7 @@ import { MAX_LOST_WORKERS } from '../../../src/steps/lost-workers.js';
 import { toolStatuses } from '../../../src/mcp/tool-status.js';
 import type { ToolDeps } from '../tool.js';
 import type { BeginAttempt, Beginning } from '../tool-source.js';
+import { logFailure } from './log-failure.js';
 
 /** Limit for the tool names in one `agent.mcp_error`, in characters. */
 const MAX_LIST_LENGTH = 1000;
@@ -70,10 +71,8 @@ export async function connectServers(
           (tools) => ({ failure: null, tools }),
           (error: unknown) => {
             signal.throwIfAborted();
-            // Logs the reason instead of the error, because the SDK's messages quote response bodies.
-            const reason = failureReason(error);
-            log.info({ mcp_server_id: server.id, reason }, 'an MCP server of a turn could not be connected');
-            return { failure: `The MCP server could not be connected: ${reason}.`, tools: null };
+            logFailure(log, { mcp_server_id: server.id }, error, 'an MCP server of a turn could not be connected');
+            return { failure: `The MCP server could not be connected: ${failureReason(error)}.`, tools: null };
           },
         );
       await recordServerState(db, server.id, failure);

@@ -12,6 +12,7 @@ import { ignored } from '../../../src/platform/ignored.js';
 import type { Cleaner } from '../../../src/mcp/cleaner.js';
 import type { QuestionsOf } from './ask-person.js';
 import type { ConnectTarget } from './connections.js';
+import { logFailure } from './log-failure.js';
 import type { NewEvent } from '../../../src/events/schema.js';
 import { hasMcpError } from '../../../src/events/store.js';
 import { textResult, type ToolCall, type ToolDeps, type ToolResult } from '../tool.js';
@@ -102,6 +103,12 @@ export async function sendCall<T>(
       await recordRefusal(deps.db, server.user_credential!, reason);
       if (!state.mayHaveRun) throw new CredentialRefusedError();
     }
+    logFailure(
+      deps.log,
+      { turn_id: call.turn.id, mcp_server_id: server.id },
+      error,
+      'a call did not reach its MCP server, or lost it',
+    );
     return failed(error, state, call, server, toolName);
   }
 }

@@ -4,6 +4,7 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
 import { eventually } from '../../../support/eventually.js';
 import { failureOf } from '../../../support/failure.js';
+import { onLogLine } from '../../../support/log.js';
 import { isOutcomeUnknown, mcpCalls, textOf } from '../../../support/mcp-calls.js';
 import {
   startMcpServer,
@@ -224,6 +225,29 @@ describe('calling a tool of an MCP server', () => {
     expect(textOf(result))
       .to.match(/HTTP 401/)
       .and.not.to.include(SECRET);
+  });
+
+  it('calling a tool of an MCP server logs an error, without the credential, if this process cannot open it', async () => {
+    const { server, calls } = await start([{ name: 'a' }]);
+    const credential = { type: 'BEARER', header: null, secret: SECRET } as const;
+    const sealed = calls.row('s', server.url, {}, credential);
+    const other = { ...sealed, id: 'mcp_other', credential: sealed.credential!.replace(/.{8}$/, 'AAAAAAAA') };
+    const lines: Record<string, unknown>[] = [];
+    closers.push(onLogLine((line) => lines.push(line)));
+    const result = await calls.call(other, 'a');
+    expect([result.isError, server.calls.length]).to.deep.equal([true, 0]);
+    const [{ severity, reason, turn_id, mcp_server_id } = {}, ...more] = lines;
+    expect({ severity, reason, turn_id, mcp_server_id }).to.deep.equal({
+      severity: 'ERROR',
+      reason: 'its stored credential cannot be opened; set auth again',
+      turn_id: 'turn_1',
+      mcp_server_id: 'mcp_other',
+    });
+    expect(more).to.deep.equal([]);
+    expect(JSON.stringify(lines)).not.to.include(SECRET);
+    await server.close();
+    await calls.call(sealed, 'a');
+    expect(lines.at(-1)).to.include({ severity: 'INFO', mcp_server_id: sealed.id });
   });
 
   it('calling a tool of an MCP server resumes a stream that the server closes', async () => {
