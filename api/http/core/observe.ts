@@ -6,6 +6,9 @@ import { httpRequestSeconds } from '../../../src/platform/metrics.js';
 import { extractTrace, withSpan } from '../../../src/platform/tracing.js';
 import type { Caller } from './operation.js';
 
+/** As nginx has it: the client went away before the answer began. Koa's own status of such a request is 404. */
+const CLIENT_WENT_AWAY = 499;
+
 /**
  * Logs and measures each request when its response has ended or its client has disconnected. A client's `traceparent`
  * controls sampling, so it is used only if a setting trusts it.
@@ -17,17 +20,17 @@ export function observe(log: Logger, trustTraceparent: boolean): Middleware {
     ctx.state.log = requestLog;
     ctx.res.once('close', () => {
       const seconds = (performance.now() - start) / 1000;
+      const status = ctx.res.headersSent ? ctx.res.statusCode : CLIENT_WENT_AWAY;
       const route = (ctx.state.route as string | undefined) ?? 'none';
       const caller = ctx.state.caller as Caller | undefined;
       // A stream lasts as long as its turn, which would hide how long requests take. `event_streams_open` counts streams.
-      if (!isStream(ctx.res))
-        httpRequestSeconds.observe({ method: ctx.method, route, status: ctx.res.statusCode }, seconds);
+      if (!isStream(ctx.res)) httpRequestSeconds.observe({ method: ctx.method, route, status }, seconds);
       requestLog.info(
         {
           method: ctx.method,
           path: ctx.path,
           route,
-          status: ctx.res.statusCode,
+          status,
           complete: ctx.res.writableFinished,
           ms: Math.round(seconds * 1e6) / 1000,
           project_id: caller?.projectId,

@@ -1,7 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { freePort } from '../../../src/platform/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { onLogLine } from '../../support/log.js';
 import { sampleOf } from '../../support/metrics.js';
 import { startService } from '../../support/service.js';
 import { openSse } from '../../support/sse-reader.js';
@@ -76,6 +79,29 @@ describe('routes without a key', () => {
     );
     const route = '/v1/sessions/{session_id}/events/stream';
     expect((await get('/metrics')).body).to.not.contain(`count{method="GET",route="${route}",status="200"`);
+  });
+
+  it('a request whose client goes away before its answer is counted and logged as 499, not as 404', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const end = onLogLine((line) => lines.push(line));
+    try {
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+      await once(socket, 'connect');
+      const head = ['POST /v1/sessions HTTP/1.1', 'Host: x', `Authorization: Bearer ${service.key}`];
+      const body = ['Content-Type: application/json', 'Content-Length: 100', 'Expect: 100-continue', '', ''];
+      socket.write([...head, ...body].join('\r\n'));
+      // The service has the request, and waits for its body.
+      expect(String((await once(socket, 'data'))[0])).to.match(/^HTTP\/1.1 100 /);
+      socket.destroy();
+      const logged = (): Record<string, unknown> | undefined => lines.find(({ message }) => message === 'request');
+      await eventually('it is logged', () => logged() !== undefined);
+      expect(logged()).to.include({ path: '/v1/sessions', status: 499, complete: false });
+    } finally {
+      end();
+    }
+    expect((await get('/metrics')).body).to.match(
+      /^http_request_duration_seconds_count\{method="POST",.*status="499"\} 1$/m,
+    );
   });
 
   describe('/openapi.json', () => {
