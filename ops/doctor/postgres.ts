@@ -55,20 +55,37 @@ async function schema(db: Database): Promise<string> {
   return newer > 0 ? `current, with ${newer} migrations of a newer version` : 'current';
 }
 
+interface Replication {
+  standby: boolean;
+  names: string;
+  commit: string;
+  standbys: number;
+  synchronous: number;
+}
+
 /**
  * Checks whether an acknowledged commit survives a failover. Without a synchronous standby it may be lost. Then a tool
  * call whose start was recorded only on the old primary can be sent again (docs/operations/backup.md).
  */
-async function replication(db: Database): Promise<string> {
-  const [row] = await db.query<{ standby: boolean; names: string; commit: string; standbys: number }[]>(
+export async function replication(db: Pick<Database, 'query'>): Promise<string> {
+  // Without pg_monitor the column `sync_state` is empty.
+  const [row] = await db.query<Replication[]>(
     `SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') AS names,
-       current_setting('synchronous_commit') AS commit, (SELECT count(*) FROM pg_stat_replication) AS standbys`,
+       current_setting('synchronous_commit') AS commit, count(pid)::integer AS standbys,
+       count(pid) FILTER (WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum'))::integer AS synchronous
+     FROM pg_stat_replication`,
   );
-  const { standby, names, commit, standbys } = row!;
+  const { standby, names, commit, standbys, synchronous } = row!;
   if (standby) {
     throw new CheckError(
       'this server is a read-only standby',
       'DATABASE_URL must lead to the primary, also after a failover.',
+    );
+  }
+  if (names !== '' && synchronous === 0 && !['off', 'local'].includes(commit)) {
+    throw new CheckError(
+      `every commit waits for a standby (${names}), and none is there`,
+      'Start the standby. Until there is one: ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf().',
     );
   }
   if (names !== '') return `commits wait for a standby (${names}, synchronous_commit ${commit})`;

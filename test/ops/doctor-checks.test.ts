@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { CheckError, runCheck, type Check } from '../../ops/doctor/check.js';
 import { diagnose, formatFinding, formatFindings } from '../../ops/doctor/diagnose.js';
-import { listens } from '../../ops/doctor/postgres.js';
+import { listens, replication } from '../../ops/doctor/postgres.js';
 import { useDatabase } from '../support/use.js';
 
 const never = (): Promise<string> => new Promise(() => undefined);
@@ -83,6 +83,30 @@ describe('the check of notifications', () => {
     expect(await check(slow, 1_000)).to.match(/^a notification took \d+ ms$/);
     const error = await check(async () => undefined, 10).catch((thrown: unknown) => thrown);
     expect(error).to.be.instanceOf(CheckError).with.property('message', 'a notification did not arrive within 0.01 s');
+    await client.end();
+  });
+});
+
+describe('the check of the replication', () => {
+  const database = useDatabase();
+
+  it('the check of the replication fails if commits wait for a standby that is not there', async () => {
+    const primary = { standby: false, names: '*', commit: 'on', standbys: 1, synchronous: 1 };
+    const of = (row: object): Promise<string> => replication({ query: async () => [{ ...primary, ...row }] as never });
+    expect(await of({})).to.equal('commits wait for a standby (*, synchronous_commit on)');
+    // After a promotion, with the setting that came with the files of the old primary.
+    const hangs = await of({ standbys: 0, synchronous: 0 }).catch((error: unknown) => error);
+    expect(hangs).to.be.instanceOf(CheckError);
+    expect(hangs).to.have.property('message', 'every commit waits for a standby (*), and none is there');
+    expect(await of({ synchronous: 0, commit: 'local' })).to.match(/^commits wait/);
+    expect(await of({ names: '', synchronous: 0 })).to.match(/^1 asynchronous standbys/);
+  });
+
+  it('the check of the replication reads a server without a standby', async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const query = async (sql: string): Promise<never> => (await client.query(sql)).rows as never;
+    expect(await replication({ query })).to.match(/^no standby that this server streams to/);
     await client.end();
   });
 });
