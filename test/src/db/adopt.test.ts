@@ -5,7 +5,7 @@ import { migrate } from '../../../src/db/migrate.js';
 import { readMigration } from '../../../src/db/migrations/index.js';
 import { missingMigrations } from '../../../src/db/schema-version.js';
 import { SESSION_ROW_BYTES } from '../../../src/sessions/row-bytes.js';
-import { runSql, sql } from '../../../src/db/sql.js';
+import { rawSql, runSql, sql } from '../../../src/db/sql.js';
 import { foldCase } from '../../../src/platform/fold-case.js';
 import { restoreEarlier } from '../../support/earlier-database.js';
 import { failureOf } from '../../support/failure.js';
@@ -48,7 +48,7 @@ describe('a database of before 1.0.0', () => {
       db,
       sql`SELECT sessions.id FROM sessions JOIN session_states s ON session_id = sessions.id
             JOIN configurations c ON c.id = configuration_id
-          WHERE s.row_bytes <> ${SESSION_ROW_BYTES} + row_bytes_of_turns(sessions.id, 1, turn_count)`,
+          WHERE s.row_bytes <> ${rawSql(SESSION_ROW_BYTES)} + row_bytes_of_turns(sessions.id, 1, turn_count)`,
     );
     expect(wrong).to.deep.equal([]);
     const sessions = await db.query<{ preview: string; preview_folded: string; state_folded: string }[]>(
