@@ -27,7 +27,9 @@ describe('useChat of the AI SDK', () => {
     const jsdom: string = 'jsdom';
     const { JSDOM } = (await import(jsdom)) as { JSDOM: new (html: string) => { window: Page } };
     const { window } = new JSDOM('<div id="root"></div>');
-    Object.assign(globalThis, { window, document: window.document, navigator: { userAgent: 'test' } });
+    Object.assign(globalThis, { window, document: window.document });
+    // Node has one of its own since 21, which cannot be assigned.
+    Object.defineProperty(globalThis, 'navigator', { value: { userAgent: 'test' }, configurable: true });
     const { createRoot } = await import('react-dom/client');
     const client = new AgentSessionClient({ baseUrl: service.url, apiKey: service.key });
     const transport = new AgentSessionTransport({ client });
