@@ -248,7 +248,9 @@ describe('probing an MCP server', () => {
         {
           gateway: (_, res) => {
             res.writeHead(200, { 'content-type': 'application/json' });
-            const more = (): void => void res.write('BODY'.repeat(100_000), () => !res.destroyed && more());
+            // In a later round of the event loop: the end of the connection must come in between.
+            const more = (): void =>
+              void res.write('BODY'.repeat(100_000), () => setImmediate(() => !res.destroyed && more()));
             more();
             return true;
           },
