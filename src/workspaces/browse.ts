@@ -38,9 +38,9 @@ export function entriesBelow({ entries }: Manifest, folder: string, after = '', 
     if (entry === undefined || !isBelow(folder, entry.path)) break;
     if (entry.path !== after) listed.push(entry);
   }
-  const fixed = FIXED_FOLDERS.filter(isListed);
-  if (fixed.length === 0) return listed;
-  return [...listed, ...fixed].sort((a, b) => comparePaths(a.path, b.path)).slice(0, limit);
+  // Each at its place: to sort all entries again would compare every long path of a large tree in one piece.
+  for (const fixed of FIXED_FOLDERS.filter(isListed)) listed.splice(firstFrom(listed, fixed.path), 0, fixed);
+  return listed.length > limit ? listed.slice(0, limit) : listed;
 }
 
 /** Index of the first entry whose path is not before `path`. */
