@@ -15,11 +15,9 @@ import { findServers } from '../mcp/find-servers.js';
 import { MAX_SCHEMA_VALUES, toObjectSchema } from '../mcp/input-schema.js';
 import { unknownNames } from '../mcp/store.js';
 import { toolStatuses } from '../mcp/tool-status.js';
-import { isWritable } from '../memories/entries.js';
 import { ownerOf, type MemoryOwner } from '../memories/owner.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { hasMoreValuesThan } from '../platform/value-count.js';
-import type { Scope } from '../projects/permissions.js';
 import { isUsableSchema } from './custom-tool-schema.js';
 import { MAX_CUSTOM_TOOLS } from './tool-fields.js';
 import {
@@ -96,13 +94,6 @@ export function checkMemories(tools: SessionTool[], session: MemoryOwner): void 
     const needs = { user: 'a user', agent: 'an agent', agent_user: 'a user and an agent', project: 'nothing' }[tool.of];
     throw validationError(`/tools/${index}/of`, `needs a session with ${needs}`);
   }
-}
-
-/** The permissions that the entries of `tools` need beside those of the operation, in their order. */
-export function scopesOfTools(tools: readonly SessionTool[]): Scope[] {
-  return tools.flatMap((tool) =>
-    tool.type === 'memory' ? [isWritable(tool) ? ('memories:write' as const) : ('memories:read' as const)] : [],
-  );
 }
 
 function checkToolset(tool: McpToolset, { path, before, serverIds }: Entry): void {
@@ -238,8 +229,7 @@ export async function requireCallableAgents(db: Db, projectId: string, tools: Se
 /** The custom tools, checked before, in the form sent to the model: with schemas that its API accepts. */
 export async function toModelTools(tools: SessionTool[]): Promise<CustomTool[]> {
   const converted: CustomTool[] = [];
-  for (const tool of tools) {
-    if (tool.type !== 'custom') continue;
+  for (const tool of ofType(tools, 'custom')) {
     converted.push({ ...tool, input_schema: toObjectSchema(tool.input_schema) });
     await setImmediate();
   }

@@ -5,12 +5,13 @@ import type { SessionTool } from '../db/entities/sessions.js';
 import { requireResources } from '../db/resources.js';
 import type { ModelCatalogue, ModelEntry } from '../models/catalogue.js';
 import type { Config } from '../platform/config.js';
+import { isWritable } from '../memories/entries.js';
 import { ServiceError, validationError } from '../platform/errors.js';
 import { shownAs } from '../platform/object-schema.js';
 import { requireScope } from '../projects/permissions.js';
 import { checkBudgetForModel, requirePrice, type Budget } from './budget.js';
 import type { OwnConfiguration, Session } from './store.js';
-import { checkTools, requireCallableAgents, requireOfferedTools, scopesOfTools, toModelTools } from './check-tools.js';
+import { checkTools, requireCallableAgents, requireOfferedTools, toModelTools } from './check-tools.js';
 import { sessionToolsSchema } from './tool-fields.js';
 import { hasWorkspace } from './tools.js';
 
@@ -100,7 +101,8 @@ export function checkScopes(
   const has = (type: SessionTool['type']): boolean => tools.some((tool) => tool.type === type);
   if (mcp_servers.length > 0 || has('mcp_toolset')) requireScope(caller, 'mcp_servers:read');
   if (has('agent')) requireScope(caller, 'agents:read');
-  for (const scope of scopesOfTools(tools)) requireScope(caller, scope);
+  for (const tool of tools)
+    if (tool.type === 'memory') requireScope(caller, isWritable(tool) ? 'memories:write' : 'memories:read');
 }
 
 interface ResolveDeps {
