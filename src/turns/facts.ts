@@ -75,8 +75,7 @@ const DELEGATED = `(
   SELECT json_build_object(
     'turns', count(DISTINCT d.child_turn_id),
     'open', (SELECT coalesce(json_agg(o.turn_id ORDER BY o.turn_id), '[]') FROM open_turns o WHERE o.parent_turn_id = turn.id),
-    'lastEnded', (SELECT max(${micros('child.ended_at')}) FROM delegations begun JOIN turns child ON child.id = begun.child_turn_id
-      WHERE begun.turn_id = turn.id),
+    'lastEnded', max(${micros('u.ended_at')}),
     'modelCalls', coalesce(sum(u.model_calls), 0),
     'inputTokens', coalesce(sum(u.input_tokens), 0),
     'outputTokens', coalesce(sum(u.output_tokens), 0),
