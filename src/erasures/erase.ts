@@ -74,30 +74,31 @@ export async function eraseStep(
     const taken = await takeErasure(deps.db, erasureId);
     if (taken === null) return { state: 'done', nextMs: null };
     if (!taken.isFirst) return { state: 'waits for an earlier erasure of the project', nextMs: 4 * WAIT_MS };
-    const { kind, portion } = await nextPortion(deps, taken.erasure, from);
-    if (portion === 'nothing' && from === 0) {
+    const next = await nextPortion(deps, taken.erasure, from);
+    if (next === null && from === 0) {
       await finish(deps.db, erasureId);
       return { state: 'done', nextMs: null };
     }
     // What an earlier portion found nothing of is looked for again at the end, and in the next step.
-    from = portion === 'nothing' ? 0 : kind;
-    const state = PORTIONS[kind]![0];
-    if (portion === 'waits') return { state: 'waits for turns to end', nextMs: WAIT_MS };
+    from = next?.kind ?? 0;
+    if (next === null) continue;
+    const [state] = PORTIONS[next.kind]!;
+    if (next.portion === 'waits') return { state: 'waits for turns to end', nextMs: WAIT_MS };
     if (Date.now() >= until || signal.aborted) return { state, nextMs: 0 };
   }
 }
 
-/** @param from the first kind that is looked for */
+/** Null: there is nothing to do. @param from the first kind that is looked for */
 async function nextPortion(
   deps: EraseDeps,
   erasure: RunningErasure,
   from: number,
-): Promise<{ kind: number; portion: Portion }> {
+): Promise<{ kind: number; portion: 'more' | 'waits' } | null> {
   for (let kind = from; kind < PORTIONS.length; kind += 1) {
     const portion = await PORTIONS[kind]![1](deps, erasure);
     if (portion !== 'nothing') return { kind, portion };
   }
-  return { kind: 0, portion: 'nothing' };
+  return null;
 }
 
 /** Empties the queues of sessions. The files that their messages attached are noted before. */
