@@ -7,7 +7,7 @@ import { beginModelCall } from '../../src/steps/model-call.js';
 import { storeStep } from '../../src/steps/model-step.js';
 import { Notifier } from '../../src/stream/notify.js';
 import { acceptMessage } from '../../test/support/accept-message.js';
-import { ACTIVITY_TASK, CALLED_MODEL } from '../../test/support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../test/support/activity-task.js';
 import { insertSessions } from '../../test/support/factories.js';
 import { watchStatements } from '../../test/support/round-trips.js';
 import { cpuOfPostgres, inParallel, median } from '../measure.js';
@@ -21,10 +21,6 @@ const ANSWER = {
   ...{ content: [{ type: 'text', text: 'Done.' }], stopReason: 'end_turn', firstTokenMs: 1 },
   usage: { input_tokens: 40, output_tokens: 2, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
 } as unknown as ModelAnswer;
-const PLAIN = {
-  ...{ callOf: <T>(use: T): T => use, showsThinking: true, isLast: false, output: null },
-  approvalOf: () => ({ permission: null, approvers: [] }),
-};
 
 /** CPU time, so that other work on the machine disturbs little. To compare two builds, run them in turns. */
 export default scenario({
@@ -45,7 +41,7 @@ export default scenario({
       const { id } = await acceptMessage(db, projectId, sessions.pop()!, MESSAGE, 'bench');
       await loadConversation(db, id);
       const call = await beginModelCall(deps, id, 1, ACTIVITY_TASK, CALLED_MODEL);
-      await storeStep(deps, { call, answer: ANSWER, deltas: { last: 0, runs: [] }, ...PLAIN });
+      await storeStep(deps, { call, answer: ANSWER, ...PLAIN_STEP });
     };
     const run = async (count: number): Promise<void> => {
       await inParallel(AT_ONCE, count, turn);

@@ -22,7 +22,7 @@ import { acceptMessage } from '../../support/accept-message.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { storedDeltas, writeDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
-import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
 import { countRowsRead } from '../../support/rows-read.js';
 import { insertEndedTurns, insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -421,8 +421,7 @@ describe('deltas', () => {
       const outcome = await storeStep(
         { ...deps, workflows },
         {
-          ...{ call, deltas: { last: 1, runs: [[DELTA, 'Hello']] }, isLast: false, output: null },
-          ...{ callOf: (use) => use, showsThinking: true, approvalOf: () => ({ permission: null, approvers: [] }) },
+          ...{ ...PLAIN_STEP, call, deltas: { last: 1, runs: [[DELTA, 'Hello']] } },
           answer: {
             content: [{ type: 'text', text: 'Hello' }],
             stopReason: 'end_turn',

@@ -8,7 +8,7 @@ import { claimTurn, type LaunchDeps } from '../../../src/turns/begin.js';
 import { changeTurn, ifOpen, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { OvertakenError } from '../../../src/turns/errors.js';
 import { acceptMessage } from '../../support/accept-message.js';
-import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
 import { breakingAtCommit } from '../../support/breaking-commit.js';
 import { insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -112,8 +112,7 @@ describe('a change of a turn', () => {
         const content = [{ type: 'tool_use' as const, id: 'toolu_1', name, input: {} }];
         const store = (of: typeof deps) =>
           storeStep(of, {
-            ...{ call, deltas: { last: 0, runs: [] }, isLast: false, output },
-            ...{ callOf: (use) => use, showsThinking: true, approvalOf: () => ({ permission: null, approvers: [] }) },
+            ...{ ...PLAIN_STEP, call, output },
             answer: { content, stopReason: 'tool_use', usage: USAGE, firstTokenMs: 1 },
           });
         const broken = store({ ...deps, db: breakingAtCommit(db, isCommitted) });

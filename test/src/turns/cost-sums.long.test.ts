@@ -15,7 +15,7 @@ import { endTurn } from '../../../src/turns/end.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { sumUsage, type UsageGroup, type UsageGrouping } from '../../../src/turns/usage.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import { ACTIVITY_TASK } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, PLAIN_STEP } from '../../support/activity-task.js';
 import { Ledger, type Entry } from '../../support/ledger.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -123,12 +123,8 @@ describe(`the costs of ${TURNS} random turns`, () => {
       await storeStep(deps, {
         call,
         answer: { ...answer(entry), stopReason },
-        deltas: { last: 0, runs: [] },
-        callOf: (use) => use,
-        showsThinking: true,
-        approvalOf: () => ({ permission: null, approvers: [] }),
+        ...PLAIN_STEP,
         isLast: isCancelled,
-        output: null,
       });
       if (isCancelled) return;
       if (chance(0.03)) {

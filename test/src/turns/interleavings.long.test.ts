@@ -14,7 +14,7 @@ import { storeStep } from '../../../src/steps/model-step.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/errors.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
-import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
 
@@ -81,16 +81,7 @@ describe('interleavings of writers', () => {
         usage: USAGE,
         firstTokenMs: 1,
       };
-      await storeStep(deps, {
-        call,
-        answer,
-        deltas: { last: 0, runs: [] },
-        callOf: (use) => use,
-        showsThinking: true,
-        approvalOf: () => ({ permission: null, approvers: [] }),
-        isLast: false,
-        output: null,
-      });
+      await storeStep(deps, { call, answer, ...PLAIN_STEP });
     },
     cancel: (turnId) => requestCancel(deps, turnId),
     fail: (turnId) =>

@@ -14,7 +14,7 @@ import { breakingAtCommit } from '../../support/breaking-commit.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/errors.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
 import { insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -51,14 +51,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
       ? [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }]
       : [{ type: 'text' as const, text: 'Done.' }];
     const answer = { content, stopReason: null, usage: USAGE, firstTokenMs: 1 } as unknown as ModelAnswer;
-    const more = {
-      callOf: <T>(use: T): T => use,
-      showsThinking: true,
-      approvalOf: () => ({ permission: null, approvers: [] }),
-      isLast: false,
-      output: null,
-    };
-    return storeStep(deps, { call, answer, deltas: { last: 0, runs: [] }, ...more });
+    return storeStep(deps, { call, answer, ...PLAIN_STEP });
   };
   const usageOf = async (turn: string): Promise<unknown> => {
     const { usage, details } = sumCalls((await readFacts(db, turn)).modelCalls, null);
