@@ -24,6 +24,12 @@ export function shown(times: number[], digits = 0): string {
   return `p50 ${p50} ms, p95 ${p95} ms, longest ${longest} ms`;
 }
 
+/** The median and the p95 of times beside those of others, as they are printed. */
+export function ratios(times: number[], others: number[]): string {
+  const [p50, p95] = [0.5, 0.95].map((p) => quantile(times, p) / quantile(others, p));
+  return `p50 ${p50!.toFixed(2)} ×, p95 ${p95!.toFixed(2)} ×`;
+}
+
 /** Milliseconds that `work` takes. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();

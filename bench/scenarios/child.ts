@@ -3,7 +3,7 @@ import { createKey } from '../../src/projects/api-keys.js';
 import { agentTool, callAgent } from '../../test/support/child-agents.js';
 import type { FaultSystem } from '../../test/support/fault-system.js';
 import { message, text } from '../../test/support/scripted-model.js';
-import { inParallel, pause, quantile, shown, timed, timedEach, usageOf, usedBetween, type Usage } from '../measure.js';
+import { inParallel, pause, ratios, shown, timed, timedEach, usageOf, usedBetween, type Usage } from '../measure.js';
 import { scenario } from '../scenario.js';
 import { row, tableOf } from '../table.js';
 
@@ -13,7 +13,7 @@ const WARM_UP = 50;
 const SETTLED_MS = 11_000;
 const IDLE_MS = 21_000;
 /** The most that are open at a time. */
-const MOST_CHILDREN = 16;
+const MAX_OPEN_CHILDREN = 16;
 /** Windows of the other project take turns, so that other work of the machine falls on both. */
 const ROUNDS = 3;
 
@@ -110,10 +110,10 @@ async function neighbours(system: FaultSystem, samples: number): Promise<void> {
   const plain = await Project.of(system, 'plain', 100);
   const sides: [name: string, run: (() => Promise<unknown>) | null][] = [
     ['turn of another project', null],
-    [`beside parents of ${MOST_CHILDREN} children`, () => delegating.run(`parent of ${MOST_CHILDREN}`)],
+    [`beside parents of ${MAX_OPEN_CHILDREN} children`, () => delegating.run(`parent of ${MAX_OPEN_CHILDREN}`)],
     [
-      `beside ${MOST_CHILDREN} turns of a third one`,
-      () => inParallel(MOST_CHILDREN, MOST_CHILDREN, () => plain.run('plain')),
+      `beside ${MAX_OPEN_CHILDREN} turns of a third one`,
+      () => inParallel(MAX_OPEN_CHILDREN, MAX_OPEN_CHILDREN, () => plain.run('plain')),
     ],
   ];
   const times = sides.map((): number[] => []);
@@ -129,10 +129,5 @@ async function neighbours(system: FaultSystem, samples: number): Promise<void> {
       await beside;
     }
   }
-  for (const [n, [name]] of sides.entries()) row(name, shown(times[n]!), n === 0 ? '' : ratio(times[n]!, times[0]!));
-}
-
-function ratio(times: number[], before: number[]): string {
-  const [p50, p95] = [0.5, 0.95].map((p) => quantile(times, p) / quantile(before, p));
-  return `p50 ${p50!.toFixed(2)} ×, p95 ${p95!.toFixed(2)} ×`;
+  for (const [n, [name]] of sides.entries()) row(name, shown(times[n]!), n === 0 ? '' : ratios(times[n]!, times[0]!));
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 from agent_session_service import Client, models
 
 # Longer than the service is away when it is killed and started again.
-PATIENCE = 600
+RETRY_TIMEOUT = 600
 
 
 def find_session(client: Client, order: str) -> str:
@@ -36,9 +36,9 @@ def last_frame(path: Path) -> str | None:
 def main(order: str) -> None:
     path = Path(os.environ.get("DESK_DATA", ".data")) / f"reader-{order}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with Client(os.environ.get("BASE", "http://127.0.0.1:8080"), os.environ["KEY"], retry_for=PATIENCE) as client:
+    with Client(os.environ.get("BASE", "http://127.0.0.1:8080"), os.environ["KEY"], retry_for=RETRY_TIMEOUT) as client:
         session = find_session(client, order)
-        stream = client.stream(session, last_event_id=last_frame(path), reconnect_for=PATIENCE)
+        stream = client.stream(session, last_event_id=last_frame(path), reconnect_for=RETRY_TIMEOUT)
         for event in stream:
             if isinstance(event, models.DeltaEvent | models.RetryEvent):
                 continue  # A fragment of a text that comes whole later.

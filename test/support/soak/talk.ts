@@ -9,7 +9,7 @@ import type { Outside } from './outside.js';
 
 const POLL_MS = 300;
 /** A client that waits longer than this for anything reports it: every fault is over by then. */
-const PATIENCE_MS = 600_000;
+const TALK_TIMEOUT_MS = 600_000;
 
 /** The client of one conversation. It writes down what it did and what it saw. */
 export class Talk {
@@ -112,7 +112,7 @@ export class Talk {
 
   /** Polls until there is a value. */
   async until<T>(what: string, look: () => Promise<T | null>): Promise<T> {
-    for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline;) {
+    for (const deadline = performance.now() + TALK_TIMEOUT_MS; performance.now() < deadline;) {
       this.stopIfClosed();
       const found = await look();
       if (found !== null) return found;
@@ -123,7 +123,7 @@ export class Talk {
 
   private async within<T>(what: string, work: Promise<T>): Promise<T> {
     const end = new AbortController();
-    const late = sleep(PATIENCE_MS, undefined, { signal: end.signal }).then(() => {
+    const late = sleep(TALK_TIMEOUT_MS, undefined, { signal: end.signal }).then(() => {
       throw new Error(`${this.key} waited in vain for ${what}`);
     });
     late.catch(() => undefined);
