@@ -32,7 +32,7 @@ export const AGENT_VERSION = (session: string): string => `coalesce(${session}.a
  * The skills of the session's agent as they are now, in order, each once: an entry names one by its id or its name. Null without an agent;
  * a skill that is deleted is left out.
  */
-export const AGENT_SKILLS = (session: string): string => `
+const AGENT_SKILLS = (session: string): string => `
   CASE WHEN ${session}.agent_id IS NULL THEN NULL WHEN json_array_length(${SKILLS}) = 0 THEN '[]' ELSE (
     SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'description', description) ORDER BY place), '[]') FROM (
       SELECT DISTINCT ON (k.id) k.id, k.name, k.description, place
@@ -41,6 +41,29 @@ export const AGENT_SKILLS = (session: string): string => `
         UNION ALL SELECT * FROM skills WHERE project_id = ${session}.project_id AND name = e.entry->>'name' AND deleted_at IS NULL) AS k
       WHERE k.project_id = ${session}.project_id AND k.deleted_at IS NULL
       ORDER BY k.id, place) AS found) END`;
+
+/** With which configuration a turn runs: columns of `turns`. */
+export interface TurnConfiguration {
+  configuration_id: string;
+  /** The agent, its version and its skills, of which the last are JSON text; null without an agent. */
+  agent_id: string | null;
+  agent_version: number | null;
+  overrides_number: number | null;
+  agent_skills: string | null;
+}
+
+export const TURN_CONFIGURATION = [
+  'configuration_id',
+  'agent_id',
+  'agent_version',
+  'overrides_number',
+  'agent_skills',
+] as const satisfies (keyof TurnConfiguration)[];
+
+/** That of the session's next turn. */
+export const NEXT_CONFIGURATION = (session: string): string => `
+  c.id AS configuration_id, ${session}.agent_id, ${AGENT_VERSION(session)} AS agent_version, ${session}.overrides_number,
+  (${AGENT_SKILLS(session)})::text AS agent_skills`;
 
 /** Whether the configuration `c` has an entry of this type in `tools`. */
 export const HAS_ENTRY = (type: string): string =>

@@ -10,7 +10,14 @@ import { foldCase } from '../platform/fold-case.js';
 import { newId } from '../platform/ids.js';
 import type { Logger } from '../platform/logger.js';
 import { isChildRow } from '../sessions/child-session.js';
-import { AGENT_SKILLS, AGENT_VERSION, configurationOfSession, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
+import {
+  configurationOfSession,
+  HAS_ENTRY,
+  MODEL_ID,
+  NEXT_CONFIGURATION,
+  TURN_CONFIGURATION,
+  type TurnConfiguration,
+} from '../sessions/configured.js';
 import { IS_ERASED } from '../sessions/erasing.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
 import { insertWorkspace } from '../sessions/store.js';
@@ -25,16 +32,9 @@ export interface QueuedTurn extends StartableTurn, Pick<TurnFields, 'number' | '
 }
 
 /** A session whose row is locked, with what a new turn takes over from it and from the turns before. */
-export interface LockedSession {
+export interface LockedSession extends TurnConfiguration {
   id: string;
   project_id: string;
-  configuration_id: string;
-  /** The agent, its version and its skills with which a turn begins now; null without an agent. */
-  agent_id: string | null;
-  agent_version: number | null;
-  overrides_number: number | null;
-  /** JSON text. */
-  agent_skills: string | null;
   /** The configuration has a workspace, and the session none yet. */
   lacks_workspace: boolean;
   model_id: string;
@@ -56,8 +56,7 @@ export interface LockedSession {
 const LOCK_SESSION = 'SELECT FROM sessions WHERE id = $1 AND project_id = $2 FOR NO KEY UPDATE';
 /** A statement of its own: after a wait for the lock, one statement would join the new session with the turn before. */
 const READ_SESSION = `
-  SELECT s.id, s.project_id, c.id AS configuration_id, ${MODEL_ID} AS model_id, cardinality(c.mcp_servers) AS mcp_servers,
-    s.agent_id, ${AGENT_VERSION('s')} AS agent_version, s.overrides_number, (${AGENT_SKILLS('s')})::text AS agent_skills,
+  SELECT s.id, s.project_id, ${NEXT_CONFIGURATION('s')}, ${MODEL_ID} AS model_id, cardinality(c.mcp_servers) AS mcp_servers,
     s.agent_id IS NOT NULL AND ${HAS_ENTRY('workspace')}
       AND NOT EXISTS (SELECT FROM workspaces w WHERE w.session_id = s.id) AS lacks_workspace,
     CASE WHEN ${isChildRow('s')} THEN 0 ELSE c.agents END AS agents, s.parent_session_id, s.turn_count, t.state AS last_state,
@@ -116,7 +115,7 @@ const OPEN_TURN = `
   WITH turn AS (
       INSERT INTO turns (id, session_id, project_id, number, state, position, trace, model_id, thinking_enabled,
         continues_turn_id, message_number, from_queue, has_waiting, cost_before, was_unpriced, currency,
-        queued_at, transition_at, progress_at, configuration_id, agent_id, agent_version, overrides_number, agent_skills,
+        queued_at, transition_at, progress_at, ${TURN_CONFIGURATION.join(', ')},
         sent_by_key, sent_by_actor, parent_turn_id)
       VALUES ($1, $2, $3, $4::integer, 'queued', 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $19, $20, $21, $22, $23,
         $24, $25, $26)),
@@ -147,13 +146,7 @@ export function openTurn(
     ...[turn.id, sessionId, projectId, number, turn.trace, turn.model_id, turn.thinking_enabled],
     ...[turn.continues_turn_id ?? null, turn.message_number ?? null, turn.from_queue ?? false, hasWaiting],
     ...[session.cost_before, session.was_unpriced, session.currency, now, namespace, preview, folded],
-    ...[
-      session.configuration_id,
-      session.agent_id,
-      session.agent_version,
-      session.overrides_number,
-      session.agent_skills,
-    ],
+    ...TURN_CONFIGURATION.map((column) => session[column]),
     ...[turn.sent_by?.keyId ?? null, turn.sent_by?.actor ?? null],
     ...[turn.parent_turn_id ?? null, session.parent_session_id],
   ]);
