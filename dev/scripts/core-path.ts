@@ -5,10 +5,14 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The tables of docs/architecture.md: a path, what to read in it, what it says. */
+/** The tables of docs/architecture.md: a path, what to read in it, what it says. A file of two legs counts once. */
 export const MESSAGE_PATH = [
-  ...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `([\w/-]+\.ts)` \| `\w+` \|/gm),
-].map(([, name]) => name!);
+  ...new Set(
+    [...readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(/^\| `([\w/-]+\.ts)` \| `\w+` \|/gm)].map(
+      ([, name]) => name!,
+    ),
+  ),
+];
 
 /** The same without the files of MCP, which only calls of MCP servers' tools pass. */
 export const CORE_PATH = MESSAGE_PATH.filter((name) => !name.includes('/mcp/'));
