@@ -1,4 +1,5 @@
 import { setCurrentDetails } from '@temporalio/workflow';
+import type { TurnInput } from './contract.js';
 
 /** The current details of a turn in the Temporal UI: what it does, and whose questions it waits for. They have no other effect. */
 export class Details {
@@ -19,7 +20,7 @@ export class Details {
   }
 
   /** Calls wait for a person's answers to their servers. */
-  showQuestions(tools: string, calls: number): void {
+  showAsking(tools: string, calls: number): void {
     const questions = calls === 0 ? '' : `waits for answers to questions of ${tools}`;
     if (questions === this.#questions) return;
     this.#questions = questions;
@@ -29,6 +30,15 @@ export class Details {
 
 /** Limit for a piece of text in `setCurrentDetails`, to keep it readable in the UI. */
 const SHOWN_TOOLS = 5;
+
+/** What offers tools to a turn, and must be asked before its first model call; null if nothing must. */
+export function formatSources({ mcpServers, agents = 0 }: Pick<TurnInput, 'mcpServers' | 'agents'>): string | null {
+  const sources = [
+    ...(mcpServers > 0 ? [`${mcpServers} MCP servers`] : []),
+    ...(agents > 0 ? [`${agents} agents`] : []),
+  ];
+  return sources.length === 0 ? null : sources.join(' and ');
+}
 
 /** Their workflows have these ids. */
 export function formatChildren(turnIds: string[]): string {

@@ -20,7 +20,7 @@ const { cancelTasks } = proxyActivities<TurnActivities>({
   summary: 'cancel the tasks of the turn',
 });
 
-export interface WaitingTask {
+export interface PolledCall {
   step: number;
   index: number;
   tool: string;
@@ -28,7 +28,8 @@ export interface WaitingTask {
   group: string;
 }
 
-export class TaskWaits {
+/** The calls of a turn whose work goes on without an activity, and is asked for: tasks of MCP servers. */
+export class PolledCalls {
   /** The calls whose tasks have not ended. */
   readonly #open = new Set<number>();
   readonly #polls = new Map<string, GroupPoll>();
@@ -40,7 +41,7 @@ export class TaskWaits {
   ) {}
 
   /** Waits until the call has the result of its task. */
-  async wait(call: WaitingTask): Promise<PolledTasks> {
+  async wait(call: PolledCall): Promise<PolledTasks> {
     const { index } = call;
     this.#open.add(index);
     this.waitsFor.task(true);
@@ -50,7 +51,7 @@ export class TaskWaits {
     return polled;
   }
 
-  #pollOf({ step, tool, group }: WaitingTask): GroupPoll {
+  #pollOf({ step, tool, group }: PolledCall): GroupPoll {
     const key = `${step} ${group}`;
     const poll = this.#polls.get(key) ?? new GroupPoll((indices) => this.#poll(step, indices, tool));
     this.#polls.set(key, poll);

@@ -5,8 +5,8 @@ import type { StepOutcome } from '../src/steps/model-step.js';
 import type { AdvancedStep, TurnActivities } from '../activities/turn/turn-activities.js';
 import { CallRunner } from './call-runner.js';
 import type { TurnInput } from './contract.js';
-import { Details, formatChildren, formatToolNames } from './details.js';
-import { TaskWaits } from './tasks.js';
+import { Details, formatChildren, formatSources, formatToolNames } from './details.js';
+import { PolledCalls } from './polled-calls.js';
 import { proxyTurnActivities } from './proxy-activities.js';
 import { countSignals, waitForStep } from './wait.js';
 import { WaitsFor } from './waits-for.js';
@@ -24,7 +24,7 @@ export class TurnRun {
   /** How the turn ended, as operators see it in Temporal; `state` is null if the workflow does not know it. */
   readonly summary = { state: null as TurnState | null, stop_reason: null as StopReason | null, steps: 0 };
   readonly #signals: { received: number };
-  readonly tasks: TaskWaits;
+  readonly polled: PolledCalls;
   readonly #waitsFor: WaitsFor;
   readonly #details: Details;
   step: number;
@@ -33,7 +33,7 @@ export class TurnRun {
   #tools: string[] = [];
   /** True if calls of the step have begun a wait of their own. */
   #hasWaiting = false;
-  /** Calls that run in activities, without those whose tasks are waited for. */
+  /** Calls that run in activities. */
   readonly #running = new Set<number>();
   readonly #calls = new CallRunner();
 
@@ -42,20 +42,20 @@ export class TurnRun {
     this.#details = new Details(input.step === undefined ? null : input.details);
     this.#setRemaining(input.remainingMs);
     this.#waitsFor = new WaitsFor(input.searchable);
-    this.tasks = new TaskWaits(input.id, this.#waitsFor);
+    this.polled = new PolledCalls(input.id, this.#waitsFor);
     this.#waitsFor.listen({
-      isOpen: ({ step, index }) => step === this.step && (this.#running.has(index) || this.tasks.isOpen(index)),
-      onAsking: (asking) => this.#details.showQuestions(formatToolNames(this.#tools, asking), asking.length),
+      isOpen: ({ step, index }) => step === this.step && (this.#running.has(index) || this.polled.isOpen(index)),
+      onAsking: (asking) => this.#details.showAsking(formatToolNames(this.#tools, asking), asking.length),
     });
-    this.#signals = countSignals(() => this.tasks.askAgain());
+    this.#signals = countSignals(() => this.polled.askAgain());
   }
 
   async connect(): Promise<void> {
-    const { id: turnId, mcpServers, agents, step } = this.input;
-    if ((mcpServers === 0 && agents === undefined) || step !== undefined) return;
-    this.#details.show(`connecting ${mcpServers} MCP servers`);
-    const input = agents === undefined ? { turnId } : { turnId, agents };
-    await this.#activity(`connect ${mcpServers} MCP servers`).connectMcpServers(input);
+    const { id: turnId, agents, step } = this.input;
+    const sources = formatSources(this.input);
+    if (sources === null || step !== undefined) return;
+    this.#details.show(`connecting ${sources}`);
+    await this.#activity(`connect ${sources}`).connectMcpServers({ turnId, ...(agents !== undefined && { agents }) });
   }
 
   /** Makes the model call of the step, as often as the session's budget lets the turn wait before it. */
@@ -164,8 +164,8 @@ export class TurnRun {
       const outcome = await call.finally(() => this.#running.delete(index));
       if (outcome?.kind === 'done') this.#setRemaining(outcome.remainingMs);
       if (outcome?.kind === 'waits') waiting.push(index);
-      if (outcome?.kind !== 'polled') return this.#waitsFor.endQuestions(index);
-      const wait = this.#waitForTask(tools, index, outcome.group);
+      if (outcome?.kind !== 'polled') return this.#waitsFor.endAsking(index);
+      const wait = this.#waitForPolled(tools, index, outcome.group);
       wait.catch(() => undefined); // It is awaited when all calls have begun.
       waits.push(wait);
     };
@@ -174,12 +174,12 @@ export class TurnRun {
     return waiting;
   }
 
-  /** Waits for the task of a call. The time of a task does not count against the turn's time limit. */
-  async #waitForTask(tools: string[], index: number, group: string): Promise<void> {
-    const waiting = this.tasks.wait({ step: this.step, index, tool: tools[index]!, group });
-    this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.tasks.open)}`);
+  /** Waits for a call that goes on without an activity. That time does not count against the turn's time limit. */
+  async #waitForPolled(tools: string[], index: number, group: string): Promise<void> {
+    const waiting = this.polled.wait({ step: this.step, index, tool: tools[index]!, group });
+    this.#details.show(`${this.#progress}: waits for tasks of ${formatToolNames(tools, this.polled.open)}`);
     const { remainingMs } = await waiting;
-    this.#waitsFor.endQuestions(index);
+    this.#waitsFor.endAsking(index);
     this.#setRemaining(remainingMs);
   }
 

@@ -32,7 +32,7 @@ export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
   const run = new TurnRun(input);
   try {
     await abandonAfterCancel(play(run));
-    await run.tasks.close();
+    await run.polled.close();
   } catch (error) {
     if (!(error instanceof TemporalFailure)) throw error;
     const ended = turnEndedIn(error);
@@ -41,7 +41,7 @@ export async function turn(input: TurnInput): Promise<TurnRun['summary']> {
       setCurrentDetails(ending.kind === 'cancelled' ? 'cancelled' : `failed: ${ending.type}`);
       await CancellationScope.nonCancellable(() => finishTurn({ turnId: input.id, ending }));
     }
-    await run.tasks.close();
+    await run.polled.close();
     if (ended === null) throw error;
     // Temporal shows the workflow as cancelled, even if something else ended the turn first.
     if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('The turn was cancelled.');

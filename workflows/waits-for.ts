@@ -28,7 +28,7 @@ export class WaitsFor {
     this.#onAsking = onAsking;
     onAsking([...this.#asking]);
     setHandler(asking, (call) => {
-      if (!call.asks) this.endQuestions(call.index);
+      if (!call.asks) this.endAsking(call.index);
       else if (isOpen(call)) this.#asks(call.index);
     });
   }
@@ -50,7 +50,7 @@ export class WaitsFor {
   }
 
   /** The call waits for no person any more. */
-  endQuestions(index: number): void {
+  endAsking(index: number): void {
     if (this.#asking.delete(index)) this.#changed();
   }
 
