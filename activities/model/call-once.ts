@@ -4,7 +4,7 @@ import { modelCallSeconds, modelCost, modelRetries, modelTokens } from '../../sr
 import { TOKEN_KINDS, type ModelAnswer } from '../../src/models/content.js';
 import { endModelCall, recordUsage, NO_USAGE, type ModelCall, type ModelFailure } from '../../src/steps/model-call.js';
 import { priceCall } from '../../src/models/price.js';
-import type { PendingRequest } from '../../src/models/request.js';
+import { RequestOutdatedError, type PendingRequest } from '../../src/models/request.js';
 import type { TurnDeps } from '../../src/turns/change-turn.js';
 import type { Config } from '../../src/platform/config.js';
 import { isoIn } from '../../src/platform/timestamps.js';
@@ -29,7 +29,7 @@ export interface CallObserver extends Omit<StreamObserver, 'started'> {
 }
 
 /** The model's API does not take an image or a document of the request. What it refused is stored, and is no part of the next one. */
-export class MediaRefusedError extends Error {
+class MediaRefusedError extends RequestOutdatedError {
   constructor() {
     super('The model’s API refused images or documents of the request.');
   }
@@ -37,7 +37,7 @@ export class MediaRefusedError extends Error {
 
 /**
  * Makes a registered model call. The usage of a failed call is recorded, too.
- * @throws MediaRefusedError, or ApplicationFailure, either retryable, after the delay the model's API asked for, or one that ends the turn
+ * @throws RequestOutdatedError if its media were refused, or ApplicationFailure, either retryable, after the delay the model's API asked for, or one that ends the turn
  */
 export async function callOnce(
   deps: TurnDeps & { config: Config },

@@ -55,21 +55,28 @@ export interface BuildOptions {
   compacted: boolean;
   /** Factor by which the API's count exceeds our estimate. */
   undercount: number;
-  /** The most output tokens that the budget allows a call with these input tokens; null if it does not fit. */
-  outputWithin: (inputTokens: number) => number | null;
+  room: AnswerRoom;
 }
 
-/** `compact`: earlier turns must be summarised first. `too_dear`: a call with these input tokens does not fit into the session's budget. */
-export type BuildResult = BuiltRequest | { kind: 'compact' } | { kind: 'too_dear'; tokens: number };
+/** The most tokens that the answer to so many input tokens may have. */
+export interface AnswerRoom {
+  /** Null if the call must not be made. */
+  find(inputTokens: number): number | null;
+  /** Throws if the call must not be made. */
+  require(inputTokens: number): number;
+}
+
+/** `compact`: earlier turns must be summarised first. */
+export type BuildResult = BuiltRequest | { kind: 'compact' };
 
 /**
  * Builds the request of a turn's next step. If the turn itself fills the window, its older steps are shortened.
- * @throws ApplicationFailure `context_too_long` if the request does not fit even after shortening
+ * @throws ApplicationFailure `context_too_long` if the request does not fit even after shortening, or what `room` throws
  */
 export async function buildRequest(
   deps: PromptDeps,
   loaded: RequestContext,
-  { entry, offered, aliases, tools, countTokens, compacted, undercount, outputWithin }: BuildOptions,
+  { entry, offered, aliases, tools, countTokens, compacted, undercount, room }: BuildOptions,
   signal: AbortSignal,
 ): Promise<BuildResult> {
   const { turn } = loaded;
@@ -78,7 +85,7 @@ export async function buildRequest(
   const attached = await attachmentBlocks(deps.db, deps.storage, turn, refusals);
   const uploadPath = turn.workspace === null ? null : await uploadPaths(deps, loaded);
   // An estimate that is wrong by half still leaves the whole output.
-  const isTight = (tokens: number): boolean => (outputWithin(2 * tokens) ?? 0) < entry.max_output_tokens;
+  const isTight = (tokens: number): boolean => (room.find(2 * tokens) ?? 0) < entry.max_output_tokens;
   for (;;) {
     signal.throwIfAborted();
     const media = await loadMedia(deps.storage, conversation, attached, refusals);
@@ -104,8 +111,7 @@ export async function buildRequest(
     if (tokens + Math.min(MIN_ANSWER, entry.max_output_tokens) > entry.context_window) {
       throw ApplicationFailure.nonRetryable('The turn does not fit into the context of its model.', 'context_too_long');
     }
-    const limit = outputWithin(tokens);
-    if (limit === null) return { kind: 'too_dear', tokens };
+    const limit = room.require(tokens);
     const { steering } = conversation.turns.at(-1)!;
     return {
       kind: 'request',

@@ -1,4 +1,4 @@
-import type { ActivityTask } from '../../src/steps/model-call.js';
+import type { AttemptId } from '../../src/steps/model-call.js';
 import type { TurnContext } from '../../src/steps/context.js';
 import type { ToolCallRow } from '../../src/steps/tool-call.js';
 import type { ToolCall, ToolResult } from './tool.js';
@@ -7,7 +7,7 @@ import type { ToolCall, ToolResult } from './tool.js';
 export interface CallRun {
   turn: TurnContext;
   call: ToolCallRow;
-  attempt: { task: ActivityTask; lostWorkers: number };
+  attempt: { id: AttemptId; lostWorkers: number };
   /** Aborts when the turn is cancelled, or its time is over. */
   signal: AbortSignal;
   /** Sends fewer heartbeats until the returned function runs. */

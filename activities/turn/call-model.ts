@@ -1,19 +1,17 @@
 import { withinSlot } from '../slots.js';
+import { RequestOutdatedError } from '../../src/models/request.js';
 import type { RetryNotice } from '../../src/events/stream-schema.js';
 import { loadContext, loadProjectId } from '../../src/steps/context.js';
-import { beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
-import { BudgetReservedError } from '../../src/steps/reserve.js';
-import { SteeringChangedError } from '../../src/steps/steering.js';
+import { beginModelCall, type ModelCall, type AttemptId } from '../../src/steps/model-call.js';
 import { storeStep, type StepOutcome } from '../../src/steps/model-step.js';
 import { OvertakenError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
-import { BudgetChangedError } from '../../src/sessions/budget.js';
 import { approvalOf, askedToolsOf } from '../tools/turn-tools.js';
 import { definitionLimits } from './definition-limits.js';
-import { callOnce, isTooLong, MediaRefusedError } from '../model/call-once.js';
+import { callOnce, isTooLong } from '../model/call-once.js';
 import { withMemoryOf } from '../model/send.js';
 import { withUsableIds } from '../prompt/tool-use-ids.js';
-import { reachBudget, waitForOthers } from './budget.js';
+import { withinBudget } from './budget.js';
 import { withFallback } from './fall-back.js';
 import { prepareCall, withOfferedNames, type PreparedCall, type StepInput } from './prepare-call.js';
 import { readOutput } from './read-output.js';
@@ -29,14 +27,15 @@ const UNDERCOUNTS = [1, 1.5, 2.25];
  */
 export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
   return (input) =>
-    runActivity(deps, { turn_id: input.turnId, step: input.step }, async (signal, { task, lostWorkers }) => {
+    runActivity(deps, { turn_id: input.turnId, step: input.step }, async (signal, { id, lostWorkers }) => {
       endTurnAfterLostWorkers(lostWorkers);
       const projectOf = (): Promise<string> => loadProjectId(deps.db, input.turnId);
-      return withFallback(deps, input.turnId, (isAgain) => {
+      const withModel = (isAgain: boolean): Promise<StepOutcome> => {
         // Another model may have a smaller context.
         const step = isAgain ? { ...input, compacted: false } : input;
-        return withinSlot(deps.slots, projectOf, signal, () => takeStep(deps, step, task, signal));
-      });
+        return withinSlot(deps.slots, projectOf, signal, () => takeStep(deps, step, id, signal));
+      };
+      return withinBudget(deps, input, () => withFallback(deps, input.turnId, withModel));
     });
 }
 
@@ -44,12 +43,12 @@ export function callModel(deps: ActivityDeps): TurnActivities['callModel'] {
 async function takeStep(
   deps: ActivityDeps,
   input: Omit<StepInput, 'undercount'>,
-  task: ActivityTask,
+  attempt: AttemptId,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
   let refused: TooLong | null = null;
   for (const undercount of UNDERCOUNTS) {
-    const outcome: StepOutcome | TooLong = await callWith(deps, { ...input, undercount }, refused, task, signal);
+    const outcome: StepOutcome | TooLong = await callWith(deps, { ...input, undercount }, refused, attempt, signal);
     if (outcome.kind !== 'too_long') return outcome;
     refused = outcome;
   }
@@ -63,30 +62,24 @@ interface TooLong {
   error: unknown;
 }
 
-/** What the request was built of has changed. */
-const CHANGED = [SteeringChangedError, BudgetChangedError, MediaRefusedError];
-
 /** Builds the request and sends it; both again if what it is built of has changed meanwhile. */
 async function callWith(
   deps: ActivityDeps,
   input: StepInput,
   refused: TooLong | null,
-  task: ActivityTask,
+  attempt: AttemptId,
   signal: AbortSignal,
 ): Promise<StepOutcome | TooLong> {
   for (;;) {
     const prepared = await prepareCall(deps, input, signal);
-    if (prepared.kind === 'too_dear') return reachBudget(deps, input, prepared.needed);
     if (prepared.kind !== 'call') return prepared;
     // It is no shorter than the request that the API has refused.
     if (refused !== null && prepared.estimated >= refused.estimated) return refused;
     try {
-      const call = await beginCall(deps, input, prepared, task);
+      const call = await beginCall(deps, input, prepared, attempt);
       return withOfferedNames(prepared, await callAndStore(deps, prepared, call, signal));
     } catch (error) {
-      if (error instanceof BudgetReservedError) return waitForOthers(deps, input, error.amount);
-      // The request lacks a message, or has one that was withdrawn, or media that the API refused; or others have spent of its budget.
-      if (CHANGED.some((changed) => error instanceof changed)) continue;
+      if (error instanceof RequestOutdatedError) continue;
       if (!isTooLong(error)) throw error;
       return { kind: 'too_long', estimated: prepared.estimated, error };
     }
@@ -98,11 +91,11 @@ async function beginCall(
   deps: ActivityDeps,
   { turnId, step }: Pick<StepInput, 'turnId' | 'step'>,
   prepared: PreparedCall,
-  task: ActivityTask,
+  attempt: AttemptId,
 ): Promise<ModelCall> {
   await prepared.model.authorize();
   const { model, steering, reserve } = prepared;
-  const call = await beginModelCall(deps, turnId, step, task, model.called, steering, reserve);
+  const call = await beginModelCall(deps, turnId, step, attempt, model.called, steering, reserve);
   const { conversation, bytes } = prepared.loaded!;
   deps.conversations.keep(call, conversation.turns, bytes);
   prepared.loaded = null;
@@ -132,16 +125,7 @@ async function callAndStore(
     callOnce(deps, prepared.model, prepared.request, call, observer, signal),
   );
   const content = withUsableIds(answer.content, prepared.toolUseIds);
-  const output =
-    prepared.output === null
-      ? null
-      : await readOutput(
-          deps.schemaChecks,
-          prepared.projectId,
-          prepared.output,
-          { ...answer, content },
-          prepared.callOf,
-        );
+  const output = await readOutput(deps.schemaChecks, prepared, { ...answer, content });
   return storeWithRetries(async () => {
     const unstored = await deltas.takeUnstored(ofCall);
     try {

@@ -100,7 +100,7 @@ async function startAndRun(deps: ActivityDeps, run: Run, pause: Pause): Promise<
     if (!kind.repeatable || attempt.lostWorkers >= MAX_LOST_WORKERS) return kind.notRepeated();
     kind.beforeRepeat?.(run);
   }
-  await storeWithRetries(() => startToolCall(deps, call, attempt.task), signal);
+  await storeWithRetries(() => startToolCall(deps, call, attempt.id), signal);
   return runTool(kind, run, pause, deps.config.toolTimeoutSeconds);
 }
 
@@ -112,7 +112,7 @@ async function store(deps: ActivityDeps, run: Run, result: ToolResult | Suspensi
     await result.store(retry);
     return result.suspended;
   }
-  await retry(() => storeToolResult(deps, call, result, attempt.task));
+  await retry(() => storeToolResult(deps, call, result, attempt.id));
   return undefined;
 }
 

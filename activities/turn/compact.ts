@@ -1,14 +1,13 @@
 import { storeSummary } from '../../src/steps/compaction.js';
 import { PendingRequest, type ModelRequest } from '../../src/models/request.js';
-import { endModelCall, beginModelCall, type ModelCall, type ActivityTask } from '../../src/steps/model-call.js';
+import { endModelCall, beginModelCall, type ModelCall, type AttemptId } from '../../src/steps/model-call.js';
 import type { ActivityDeps } from '../deps.js';
 import { callOnce, isTooLong, type CallObserver } from '../model/call-once.js';
 import { READ_SHARES, summaryRequests, turnsToCompact } from '../prompt/compaction.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import { estimateRequest } from '../prompt/tokens.js';
-import { BudgetReservedError } from '../../src/steps/reserve.js';
-import { BudgetChangedError, type Need } from '../../src/sessions/budget.js';
-import { budgetOf, neededOf, reachBudget, reserveFor, waitForOthers } from './budget.js';
+import { BudgetChangedError } from '../../src/sessions/budget.js';
+import { CallBudget, withinBudget } from './budget.js';
 import { retrySecondsOf, withFallback } from './fall-back.js';
 import { endTurnAfterLostWorkers, runActivity } from './run-activity.js';
 import { loadSpent } from '../../src/steps/context.js';
@@ -32,33 +31,23 @@ function observe(deltas: ActivityDeps['deltas'], call: ModelCall): CallObserver 
  */
 export function compactContext(deps: ActivityDeps): TurnActivities['compactContext'] {
   return ({ turnId, step }) =>
-    runActivity(deps, { turn_id: turnId, step }, async (signal, { task, lostWorkers }) => {
+    runActivity(deps, { turn_id: turnId, step }, async (signal, { id, lostWorkers }) => {
       endTurnAfterLostWorkers(lostWorkers);
-      try {
-        await withFallback(deps, turnId, () => compact(deps, { turnId, step }, task, signal));
-        return undefined;
-      } catch (error) {
-        if (error instanceof BudgetReservedError) return waitForOthers(deps, { turnId, step }, error.amount);
-        if (!(error instanceof TooDearError)) throw error;
-        const outcome = await reachBudget(deps, { turnId, step }, error.needed);
-        if (outcome.kind === 'ended') throw new TurnEndedError(turnId, outcome.state);
-        return outcome;
-      }
+      const place = { turnId, step };
+      const stopped = await withinBudget(deps, place, () =>
+        withFallback(deps, turnId, () => compact(deps, place, id, signal)),
+      );
+      if (stopped?.kind === 'ended') throw new TurnEndedError(turnId, stopped.state);
+      return stopped;
     });
-}
-
-class TooDearError extends Error {
-  constructor(readonly needed: Need | null) {
-    super('The call does not fit into the budget.');
-  }
 }
 
 async function compact(
   deps: ActivityDeps,
   { turnId, step }: { turnId: string; step: number },
-  task: ActivityTask,
+  attempt: AttemptId,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<undefined> {
   const { turn, conversation } = await loadConversation(deps.db, turnId);
   const model = deps.models.getOrFail(turn.modelId);
   const turns = turnsToCompact(conversation, model.entry.context_window);
@@ -68,11 +57,10 @@ async function compact(
   let { spent } = turn;
   const summarise = async (request: ModelRequest): Promise<string> => {
     const tokens = estimateRequest(request);
-    const limit = budgetOf({ ...turn, spent }, model)(tokens);
-    if (limit === null) throw new TooDearError(neededOf({ ...turn, spent }, model, tokens));
-    const maxTokens = Math.min(request.max_tokens, limit);
-    const reserve = reserveFor({ ...turn, spent }, model, { inputTokens: tokens, maxTokens });
-    const call = await beginModelCall(deps, turnId, step, task, model.called, null, reserve).catch(
+    const budget = new CallBudget({ ...turn, spent }, model);
+    const maxTokens = Math.min(request.max_tokens, budget.require(tokens));
+    const reserve = budget.reserve({ inputTokens: tokens, maxTokens });
+    const call = await beginModelCall(deps, turnId, step, attempt, model.called, null, reserve).catch(
       async (error: unknown) => {
         if (!(error instanceof BudgetChangedError)) throw error;
         ({ spent } = await loadSpent(deps.db, turnId));

@@ -5,7 +5,7 @@ import type { Steering } from '../../src/steps/model-call.js';
 import { findStepOutcome, type StepOutcome } from '../../src/steps/model-step.js';
 import type { CallOf } from '../../src/steps/step-calls.js';
 import { isOpen } from '../../src/db/turn-states.js';
-import { mayElicit } from '../../src/sessions/tools.js';
+import { serversMayAsk } from '../../src/sessions/tools.js';
 import { TurnEndedError } from '../../src/turns/errors.js';
 import type { ActivityDeps } from '../deps.js';
 import { countTokens, type ModelClient } from '../model/clients.js';
@@ -13,8 +13,8 @@ import { withMemoryOf } from '../model/send.js';
 import { buildRequest, type BuildOptions } from '../prompt/build-request.js';
 import { toolUseIds } from '../prompt/tool-use-ids.js';
 import { retrySecondsOf } from './fall-back.js';
-import type { Need, Reserve } from '../../src/sessions/budget.js';
-import { budgetOf, neededOf, reserveFor } from './budget.js';
+import type { Reserve } from '../../src/sessions/budget.js';
+import { CallBudget } from './budget.js';
 import { outputPlanOf, type OutputPlan } from './read-output.js';
 import { definitionBytes, maxDefinitionBytes, type DefinitionLimits } from '../tools/definition-bytes.js';
 import { definitionsOf, offerTools, permissionsOf, serialToolsOf, type Permissions } from '../tools/turn-tools.js';
@@ -75,29 +75,23 @@ export interface PreparedCall {
   loaded: Pick<RequestContext, 'conversation' | 'bytes'> | null;
 }
 
-/** The call does not fit into the session's budget: what it needs; null if it never fits. */
-interface TooDear {
-  kind: 'too_dear';
-  needed: Need | null;
-}
-
 /**
  * Loads a turn and prepares the model call of its next step. A step that makes no call now has an outcome instead: the stored
  * one if an earlier attempt has finished it, or `compact`.
- * @throws TurnEndedError, or ApplicationFailure `context_too_long`
+ * @throws TurnEndedError, ApplicationFailure `context_too_long`, or TooDearError
  */
 export async function prepareCall(
   deps: ActivityDeps,
   { turnId, sessionId, step, compacted, undercount }: StepInput,
   signal: AbortSignal,
-): Promise<PreparedCall | TooDear | StepOutcome> {
+): Promise<PreparedCall | StepOutcome> {
   const loaded = await loadConversation(deps.db, turnId, deps.conversations.find(sessionId));
   const { turn } = loaded;
   const limits = definitionLimits(deps, turn);
   const tools = offerTools(deps.toolSources, loaded, limits);
   const offer: Offer = {
     permissions: permissionsOf(tools),
-    mayAsk: mayElicit(turn.toolsets),
+    mayAsk: serversMayAsk(turn.toolsets),
     serialTools: serialToolsOf(tools),
   };
 
@@ -107,17 +101,17 @@ export async function prepareCall(
   if (!isOpen(turn.state)) throw new TurnEndedError(turnId, turn.state);
 
   const model = deps.models.getOrFail(turn.modelId);
+  const budget = new CallBudget(turn, model);
   const options = {
     entry: model.entry,
     ...(await toolOptions(deps, turn, tools, limits)),
     countTokens: (request: ModelRequest) => countTokens(model, request, signal),
     compacted,
     undercount,
-    outputWithin: budgetOf(turn, model),
+    room: budget,
   };
   const built = await withMemoryOf(turn.projectId, () => buildRequest(deps, loaded, options, signal));
   if (built.kind === 'compact') return built;
-  if (built.kind === 'too_dear') return { kind: 'too_dear', needed: neededOf(turn, model, built.tokens) };
   return {
     kind: 'call',
     projectId: turn.projectId,
@@ -125,7 +119,7 @@ export async function prepareCall(
     showsThinking: turn.thinkingEnabled,
     retrySeconds: retrySecondsOf(deps, turn),
     request: new PendingRequest(built.request, built.tokens, mediaOf(built.request.messages), built.mediaRefusals),
-    reserve: reserveFor(turn, model, { inputTokens: built.tokens, maxTokens: built.request.max_tokens }),
+    reserve: budget.reserve({ inputTokens: built.tokens, maxTokens: built.request.max_tokens }),
     estimated: built.estimated,
     ...offer,
     hasTools: turn.hasTools,

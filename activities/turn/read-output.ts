@@ -21,14 +21,14 @@ export function outputPlanOf({ outputSchema, conversation }: RequestContext): Ou
   return { schema: JSON.stringify(outputSchema), failures: countOutputFailures(conversation.turns.at(-1)!.steps) };
 }
 
-/** Reads an answer of a turn with `output_schema`; checks its value, if it gives one. */
+/** Reads an answer of a turn with `output_schema`; checks its value, if it gives one. Null in other turns. */
 export async function readOutput(
   checks: SchemaChecks,
-  projectId: string,
-  { schema, failures }: OutputPlan,
+  { projectId, output, callOf }: { projectId: string; output: OutputPlan | null; callOf: CallOf },
   { content, stopReason }: Pick<ModelAnswer, 'content' | 'stopReason'>,
-  callOf: CallOf,
-): Promise<StepOutput> {
+): Promise<StepOutput | null> {
+  if (output === null) return null;
+  const { schema, failures } = output;
   const calls = content.flatMap((block) => (block.type === 'tool_use' ? [callOf(block)] : []));
   const names = calls.map(({ name }) => name);
   const value = isValue(names) ? await checkValue(checks, projectId, schema, exactText(calls[0]!.input)) : null;

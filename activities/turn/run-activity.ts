@@ -8,7 +8,7 @@ import type { ActivityDeps } from '../deps.js';
 import { Heartbeat } from './heartbeat.js';
 import { OvertakenError, TurnEndedError } from '../../src/turns/errors.js';
 import { MAX_LOST_WORKERS_OF_MODEL_CALL } from '../../src/steps/lost-workers.js';
-import type { ActivityTask } from '../../src/steps/model-call.js';
+import type { AttemptId } from '../../src/steps/model-call.js';
 import { TURN_ENDED } from '../../workflows/contract.js';
 
 const RETRY_DELAY = '1 s';
@@ -25,7 +25,7 @@ interface HeartbeatDetails {
 
 export interface Attempt {
   /** What a call records, so that it can be taken over. */
-  task: ActivityTask;
+  id: AttemptId;
   /** How many earlier attempts ended because their worker was lost. */
   lostWorkers: number;
   /** True if the attempt was aborted because the grace of its worker has ended. */
@@ -71,7 +71,7 @@ export async function runActivity<T>(
   try {
     const signal = AbortSignal.any([context.cancellationSignal, tracked.signal]);
     const result = await work(signal, {
-      task: { workerId, token: context.info.taskToken },
+      id: { workerId, token: context.info.taskToken },
       lostWorkers,
       isWorkerStopping: () => !tracked.signal.aborted && context.cancellationDetails?.workerShutdown === true,
       beatSlowly: () => beat.beatSlowly(),

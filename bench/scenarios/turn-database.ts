@@ -7,7 +7,7 @@ import { beginModelCall } from '../../src/steps/model-call.js';
 import { storeStep } from '../../src/steps/model-step.js';
 import { Notifier } from '../../src/stream/notify.js';
 import { acceptMessage } from '../../test/support/accept-message.js';
-import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../test/support/activity-task.js';
+import { ATTEMPT_ID, CALLED_MODEL, PLAIN_STEP } from '../../test/support/attempt-id.js';
 import { insertSessions } from '../../test/support/factories.js';
 import { watchStatements } from '../../test/support/round-trips.js';
 import { cpuOfPostgres, inParallel, median } from '../measure.js';
@@ -40,7 +40,7 @@ export default scenario({
     const turn = async (): Promise<void> => {
       const { id } = await acceptMessage(db, projectId, sessions.pop()!, MESSAGE, 'bench');
       await loadConversation(db, id);
-      const call = await beginModelCall(deps, id, 1, ACTIVITY_TASK, CALLED_MODEL);
+      const call = await beginModelCall(deps, id, 1, ATTEMPT_ID, CALLED_MODEL);
       await storeStep(deps, { call, answer: ANSWER, ...PLAIN_STEP });
     };
     const run = async (count: number): Promise<void> => {

@@ -11,6 +11,9 @@ export interface ToolDefinition {
   inputSchema: Record<string, unknown>;
 }
 
+/** What a request was built of has changed before its call began: it is built again. */
+export class RequestOutdatedError extends Error {}
+
 /** A request that is taken once, to be sent: nothing keeps its megabytes while the model answers. */
 export class PendingRequest {
   #request: ModelRequest | null;

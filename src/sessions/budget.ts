@@ -3,6 +3,7 @@ import { money } from '../events/fields.js';
 import { described, objectSchema, orNull } from '../platform/object-schema.js';
 import type { ModelCatalogue } from '../models/catalogue.js';
 import type { Price } from '../models/price.js';
+import { RequestOutdatedError } from '../models/request.js';
 import { DECIMAL_PATTERN, toDecimal, toUnits } from '../platform/decimal.js';
 import { validationError } from '../platform/errors.js';
 
@@ -119,7 +120,7 @@ export function reserveOf(
 }
 
 /** Others have spent or reserved more since a call was prepared: it may not fit any more. */
-export class BudgetChangedError extends Error {
+export class BudgetChangedError extends RequestOutdatedError {
   override readonly name = 'BudgetChangedError';
   override readonly message = 'less of the budget is left than when the call was prepared';
 }

@@ -84,7 +84,7 @@ export function mcpPermissionOf(
   return { permission: 'ask', approvers: entry.approvers ?? ofSession.approvers, asksEverywhere: true };
 }
 
-export function mayElicit(toolsets: readonly McpToolset[], serverId?: string): boolean {
+export function serversMayAsk(toolsets: readonly McpToolset[], serverId?: string): boolean {
   return toolsets.some(
     ({ mcp_server_id: id, elicitation }) => elicitation === true && (serverId === undefined || id === serverId),
   );

@@ -13,7 +13,7 @@ import { write } from '../db/transaction.js';
 import type { Turn } from '../turns/turn.js';
 
 /** One attempt of an activity. Calls record it, so that it can be taken over when its worker dies. */
-export interface ActivityTask {
+export interface AttemptId {
   /** The worker's identity in Temporal. */
   workerId: string;
   /** Names the attempt in Temporal. No secret, but of no use to people: never logged. */
@@ -89,7 +89,7 @@ export function beginModelCall(
   deps: TurnDeps,
   turnId: string,
   step: number,
-  task: ActivityTask,
+  attempt: AttemptId,
   model: CalledModel,
   steering: Steering | null = { mayWait: false, ids: [] },
   reserve: Reserve | null = null,
@@ -110,7 +110,7 @@ export function beginModelCall(
     const { position, sessionId, projectId, at: startedAt } = turn;
     const call = turn.beginCall(model);
     write(tx, INSERT_CALL, [
-      ...[turnId, step, position, call, messageId, task.workerId, Buffer.from(task.token), startedAt, model.id],
+      ...[turnId, step, position, call, messageId, attempt.workerId, Buffer.from(attempt.token), startedAt, model.id],
       ...[priceCall(model, NO_USAGE), model.price?.currency ?? null, reserve?.amount ?? null],
     ]);
     const place = { turnId, sessionId, projectId, step, position, call };

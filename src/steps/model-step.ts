@@ -25,7 +25,7 @@ import {
   type StepCall,
 } from './step-calls.js';
 import type { StopReason } from '../events/fields.js';
-import { noneRuns, type StepOutput } from './output.js';
+import { noneRuns, type GivenResult, type StepOutput } from './output.js';
 
 /** What a step came to: the workflow decides by it what to do next. */
 export type StepOutcome =
@@ -68,6 +68,8 @@ interface StepAnswer {
   output: StepOutput | null;
 }
 
+const NO_RESULTS: ReadonlyMap<number, GivenResult> = new Map();
+
 /**
  * Stores the outcome of a step with its events. If no tools are left to run, the same transaction ends the turn and makes the first
  * message that waits the next turn. Running it again after its commit returns the same.
@@ -78,7 +80,11 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
   const uses = answer.content.filter((block) => block.type === 'tool_use');
   const end = outcomeOfAnswer(step, uses.length > 0);
   const runs = uses.length > 0 && end === null;
-  const calls = await planCalls(deps.db, call.turnId, uses, { ...step, runs });
+  const calls = await planCalls(deps.db, call.turnId, uses, {
+    ...step,
+    runs,
+    given: step.output?.results ?? NO_RESULTS,
+  });
   const events = eventsOf(step, calls);
   const content = exactText(answer.content);
   try {
@@ -169,13 +175,7 @@ function joined(content: AssistantBlock[], textOf: (block: AssistantBlock) => st
   return content.map(textOf).join('');
 }
 
-interface EndingAnswer {
-  answer: Pick<ModelAnswer, 'stopReason'>;
-  /** True for the last step that the turn may take. */
-  isLast: boolean;
-  /** Null in a turn without `output_schema`. */
-  output: StepOutput | null;
-}
+type EndingAnswer = Pick<StepAnswer, 'isLast' | 'output'> & { answer: Pick<ModelAnswer, 'stopReason'> };
 
 /** The stop reason as it is stored: some servers send none. */
 export function stopReasonOf({ stopReason }: Pick<ModelAnswer, 'stopReason'>): string {

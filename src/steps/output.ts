@@ -9,16 +9,18 @@ const ENDS_BY_ITSELF: ReadonlySet<string> = new Set(['max_tokens', 'model_contex
 const ACCEPTED = 'Accepted. The turn ends with this value.';
 const ALONE = 'Not taken: call give_output alone, after the results of all other calls.';
 
-/** What the model is told of a call of `give_output`. */
-export interface OutputResult {
+/** The result of a call that does not run. */
+export interface GivenResult {
   text: string;
   isError: boolean;
+  /** False for a call of `give_output`, which clients do not see. */
+  hasEvents: boolean;
 }
 
 /** What an answer means for a turn that must end with an output (docs/decisions.md "Output schema"). */
 export interface StepOutput {
   /** By the index of the tool use. */
-  results: ReadonlyMap<number, OutputResult>;
+  results: ReadonlyMap<number, GivenResult>;
   /** The model did not give a value that is valid, and is called again. */
   mustRepair: boolean;
   /** How the answer ends the turn; null if it does not, or ends it as it would any turn. */
@@ -55,15 +57,15 @@ export function planOutput(
   const invalid = { stopReason: 'output_invalid', value: null } as const;
   if (value !== null) {
     if (value.errors.length === 0) {
-      const results = new Map([[0, { text: ACCEPTED, isError: false }]]);
+      const results = new Map([[0, told(ACCEPTED, false)]]);
       return { results, mustRepair: false, end: { stopReason: 'end_turn', value: value.json } };
     }
-    const results = new Map([[0, { text: refusedText(value.errors), isError: true }]]);
+    const results = new Map([[0, told(refusedText(value.errors))]]);
     return { results, mustRepair: !isLastFailure, end: isLastFailure ? invalid : null };
   }
   if (names.length > 0) {
     const calls = names.flatMap((name, index) => (name === GIVE_OUTPUT ? [index] : []));
-    const results = new Map(calls.map((index) => [index, { text: ALONE, isError: true }]));
+    const results = new Map(calls.map((index) => [index, told(ALONE)]));
     return { results, mustRepair: false, end: null };
   }
   if (!endsWithoutValue(stopReason)) return { results: new Map(), mustRepair: false, end: null };
@@ -81,6 +83,10 @@ export function countOutputFailures(steps: readonly PastStep[]): number {
 /** The model ended its answer, and made no call. */
 function endsWithoutValue(stopReason: string | null): boolean {
   return stopReason !== 'pause_turn' && !ENDS_BY_ITSELF.has(stopReason ?? '');
+}
+
+function told(text: string, isError = true): GivenResult {
+  return { text, isError, hasEvents: false };
 }
 
 function refusedText(errors: readonly string[]): string {

@@ -1,9 +1,10 @@
 import type { Tx } from '../db/db.js';
 import type { EventData } from '../events/schema.js';
+import { RequestOutdatedError } from '../models/request.js';
 import type { Turn } from '../turns/turn.js';
 
 /** The request was built before the messages that now steer the turn. */
-export class SteeringChangedError extends Error {
+export class SteeringChangedError extends RequestOutdatedError {
   override readonly name = 'SteeringChangedError';
   override readonly message = 'the messages that steer the turn have changed';
 }

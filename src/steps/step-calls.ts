@@ -7,7 +7,7 @@ import { findRemembered, keyOfTool } from '../sessions/remembered-approvals.js';
 import { exactText, parseExact } from '../platform/exact-json.js';
 import { jsonHash } from '../platform/json-hash.js';
 import type { ToolUseBlock } from '../models/content.js';
-import type { OutputResult, StepOutput } from './output.js';
+import type { GivenResult } from './output.js';
 import type { Turn } from '../turns/turn.js';
 import { planWaits, type AskedApproval, type WaitType } from '../waits/store.js';
 
@@ -31,10 +31,8 @@ export interface StepCall extends Pick<CallApproval, 'approvers'> {
   permission: CallPermission | 'remembered' | null;
   /** Of a call that a person must allow; null if its tool is not known. */
   asked: AskedTool | null;
-  /** Error result for a call that is refused at once. */
-  refusal: string | null;
-  /** Result of a call of `give_output`, which makes no events; null for other calls. */
-  output: OutputResult | null;
+  /** The result of a call that does not run; null if it runs. */
+  given: GivenResult | null;
 }
 
 const APPROVAL: WaitType = 'tool_confirmation';
@@ -55,22 +53,21 @@ interface StepCallRules {
   askedTools?: AskedTools;
   /** False at the turn's last step. */
   runs: boolean;
-  /** Null in a turn without `output_schema`. */
-  output: StepOutput | null;
+  /** The results that some calls have already, by their index. */
+  given: ReadonlyMap<number, GivenResult>;
 }
 
-/** The calls of a model's response. Those that must not run are marked as refused. */
+/** The calls of a model's response. Those that must not run have their result. */
 export async function planCalls(
   db: Db,
   turnId: string,
   uses: ToolUseBlock[],
-  { callOf, approvalOf, askedTools, runs, output }: StepCallRules,
+  { callOf, approvalOf, askedTools, runs, given }: StepCallRules,
 ): Promise<StepCall[]> {
   const calls = uses.map((use, index): StepCall => {
     const { name, input } = callOf(use);
-    const given = output?.results.get(index) ?? null;
-    const refusal = runs || given !== null ? null : NOT_RUN;
-    return { id: use.id, name, input, ...approvalOf({ name, input }), asked: null, refusal, output: given };
+    const result = given.get(index) ?? (runs ? null : refused(NOT_RUN));
+    return { id: use.id, name, input, ...approvalOf({ name, input }), asked: null, given: result };
   });
   const asking = calls.filter(({ permission }) => permission === 'ask');
   if (!runs || asking.length === 0) return calls;
@@ -79,7 +76,7 @@ export async function planCalls(
   return calls.map((call) => {
     if (call.permission !== 'ask') return call;
     const earlier = denied.get(keyOf(call));
-    if (earlier !== undefined) return { ...call, refusal: deniedAgain(earlier.deny_message) };
+    if (earlier !== undefined) return { ...call, given: refused(deniedAgain(earlier.deny_message)) };
     const asked = tools[asking.indexOf(call)] ?? null;
     const isRemembered = asked !== null && asked.may_remember && remembered.has(keyOfTool(asked));
     return isRemembered ? { ...call, permission: 'remembered' } : { ...call, asked };
@@ -108,6 +105,10 @@ async function loadDeniedCalls(db: Db, turnId: string): Promise<Map<string, Pick
   return new Map(rows.map((row) => [keyOf({ ...row, input: parseExact(row.input) as StepCall['input'] }), row]));
 }
 
+function refused(text: string): GivenResult {
+  return { text, isError: true, hasEvents: true };
+}
+
 function deniedAgain(message: string | null): string {
   return (
     'A person denied the same call earlier in this turn, so it was not run and no one was asked again. ' +
@@ -122,12 +123,12 @@ const INSERT_CALLS = `
   FROM unnest($3::text[], $4::text[], $5::json[], $6::json[], $7::boolean[])
     WITH ORDINALITY AS call (id, name, input, content, is_error, n)
   ON CONFLICT DO NOTHING`;
-/** Stores the calls of a step, and which of them need an answer. May be repeated: a step of `give_output` alone has no events. */
+/** Stores the calls of a step, and which of them need an answer. May be repeated: a step may have no events. */
 export function insertCalls(tx: Tx, turn: Turn, step: number, calls: StepCall[]): void {
   if (calls.length === 0) return;
   const ids = calls.map(({ id }) => id);
   const inputs = calls.map(({ input }) => exactText(input));
-  const results = calls.map(resultOf);
+  const results = calls.map(({ given }) => given);
   write(tx, INSERT_CALLS, [
     ...[
       turn.id,
@@ -145,8 +146,8 @@ export function insertCalls(tx: Tx, turn: Turn, step: number, calls: StepCall[])
   planWaits(tx, turn, step, waits);
 }
 
-export function needsAnswer({ permission, refusal, output }: StepCall): boolean {
-  return refusal === null && output === null && (permission === 'ask' || permission === 'custom');
+export function needsAnswer({ permission, given }: StepCall): boolean {
+  return given === null && (permission === 'ask' || permission === 'custom');
 }
 
 function kindOf({ permission }: StepCall): WaitType {
@@ -157,27 +158,22 @@ function askOf({ approvers, asked }: StepCall): AskedApproval {
   return { ...asked, ...(approvers.length > 0 && { approvers }) };
 }
 
-/** The result of a call that does not run; null for others. */
-function resultOf({ refusal, output }: StepCall): OutputResult | null {
-  return refusal === null ? output : { text: refusal, isError: true };
-}
-
-function resultContent({ text }: OutputResult): string {
+function resultContent({ text }: GivenResult): string {
   return JSON.stringify([{ type: 'text', text }]);
 }
 
-/** The events of the calls in order, then the results of the refused ones. */
+/** The events of the calls in order, then the results of those that do not run. */
 export function eventsOfCalls(planned: StepCall[]): NewEvent[] {
-  const calls = planned.filter(({ output }) => output === null);
+  const calls = planned.filter(({ given }) => given?.hasEvents !== false);
   const uses = calls.map(({ id, name, input, permission }): NewEvent => {
     const data = { tool_use_id: id, name, input };
     if (permission === 'custom') return { type: 'agent.custom_tool_use', data };
     return { type: 'agent.tool_use', data: permission === null ? data : { ...data, evaluated_permission: permission } };
   });
-  const results = calls.flatMap(({ id, name, refusal }): NewEvent[] =>
-    refusal === null
+  const results = calls.flatMap(({ id, name, given }): NewEvent[] =>
+    given === null
       ? []
-      : [{ type: 'agent.tool_result', data: { tool_use_id: id, name, is_error: true, content: refusal } }],
+      : [{ type: 'agent.tool_result', data: { tool_use_id: id, name, is_error: given.isError, content: given.text } }],
   );
   return [...uses, ...results];
 }

@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../db/db.js';
 import { runSql, sql } from '../db/sql.js';
 import type { EventData, NewEvent } from '../events/schema.js';
-import { mayElicit } from '../sessions/tools.js';
+import { serversMayAsk } from '../sessions/tools.js';
 import type { Storage } from '../files/storage.js';
 import { textOf, type ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
@@ -9,7 +9,7 @@ import { storableText, truncateUtf8 } from '../platform/text.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
-import type { ActivityTask } from './model-call.js';
+import type { AttemptId } from './model-call.js';
 import type { CallWait, WaitResult } from '../waits/unrun-result.js';
 import { limitResult } from './shorten-result.js';
 
@@ -70,7 +70,7 @@ export async function loadToolCall(
       index,
       ...call,
       input: parseExact(call.changedInput ?? call.input) as ToolCallRow['input'],
-      mayAsk: mayElicit(turn.toolsets),
+      mayAsk: serversMayAsk(turn.toolsets),
     },
   };
 }
@@ -88,7 +88,7 @@ const START_CALL = `
 export async function startToolCall(
   deps: TurnDeps,
   { turnId, step, index, state }: ToolCallRow,
-  { workerId, token }: ActivityTask,
+  { workerId, token }: AttemptId,
 ): Promise<void> {
   await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
     const values = [turnId, step, index, state, turn.at, workerId, Buffer.from(token)];
@@ -97,23 +97,25 @@ export async function startToolCall(
   });
 }
 
+/** The fields of `agent.tool_result` that only some tools have. */
+type ShownOfCall = Omit<
+  EventData['agent.tool_result'],
+  'tool_use_id' | 'name' | 'is_error' | 'content' | 'input' | 'truncated'
+>;
+
 /** What a tool call came to. */
 export interface ToolResult {
   content: ResultBlock[];
   isError: boolean;
-  /** What the call did to the workspace; for the event. */
-  workspace?: EventData['agent.tool_result']['workspace'];
-  /** What became of the turn that the call had begun; for the event. */
-  delegation?: EventData['agent.tool_result']['delegation'];
+  /** What else the event shows of the call. */
+  shown?: ShownOfCall;
   /** Bytes of the end of the text that stay if it is too long for the model. */
   endBytes?: number;
-  /** The version of a memory that the call made; for the event. */
-  memory?: EventData['agent.tool_result']['memory'];
   /**
    * Finds the result in the transaction that stores it, for a call whose effect is in the database alone: both are stored together. Its
    * text must not need to be shortened. Runs again after a deadlock.
    */
-  decide?: (tx: Tx) => Promise<Pick<ToolResult, 'content' | 'isError' | 'memory'>>;
+  decide?: (tx: Tx) => Promise<Pick<ToolResult, 'content' | 'isError' | 'shown'>>;
   /** Runs once the result is stored. */
   stored?: () => void;
   /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
@@ -143,7 +145,7 @@ export async function storeToolResult(
   deps: StoreDeps,
   call: ToolCallRow,
   given: ToolResult,
-  by?: ActivityTask,
+  by?: AttemptId,
 ): Promise<void> {
   const result = withStorableText(given);
   const { refused } = result;
@@ -194,7 +196,7 @@ async function storeWithEvents(
   call: ToolCallRow,
   from: ToolCallRow['state'],
   { content, isError, endBytes, eventOf, eventsBefore, commit, decide, stored }: StoredResult,
-  by?: ActivityTask,
+  by?: AttemptId,
 ): Promise<void> {
   const { turnId, step, index } = call;
   const kept = await limitResult(deps.storage, call, content, endBytes);
@@ -221,22 +223,20 @@ async function storeWithEvents(
 
 function resultEvent(
   { toolUseId, name, changedInput }: ToolCallRow,
-  { content, isError, workspace, delegation, memory }: ToolResult,
+  { content, isError, shown }: ToolResult,
 ): NewEvent {
   const text = textOf(content);
-  const shown = truncateUtf8(text, MAX_EVENT_BYTES);
+  const start = truncateUtf8(text, MAX_EVENT_BYTES);
   return {
     type: 'agent.tool_result',
     data: {
       tool_use_id: toolUseId,
       name,
       is_error: isError,
-      content: shown,
+      content: start,
       ...(changedInput !== null && { input: parseExact(changedInput) as ToolCallRow['input'] }),
-      ...(shown.length < text.length && { truncated: true as const }),
-      ...(workspace !== undefined && { workspace }),
-      ...(delegation !== undefined && { delegation }),
-      ...(memory !== undefined && { memory }),
+      ...(start.length < text.length && { truncated: true as const }),
+      ...shown,
     },
   };
 }

@@ -7,7 +7,7 @@ import type { TaskState, TaskStatus } from '../mcp/tasks.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { CallPlace } from '../turns/facts.js';
-import type { ActivityTask } from '../steps/model-call.js';
+import type { AttemptId } from '../steps/model-call.js';
 import { isUndelivered } from '../waits/question.js';
 import { OPEN_TASKS_OF_PROJECT } from './open.js';
 import type { ToolCallRow } from '../steps/tool-call.js';
@@ -36,7 +36,7 @@ export async function storeTask(
   deps: TurnDeps,
   { turnId, step, index }: ToolCallRow,
   task: NewTask,
-  { token }: ActivityTask,
+  { token }: AttemptId,
 ): Promise<void> {
   const session = JSON.stringify(task.session);
   await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {

@@ -1,8 +1,8 @@
 import type { CalledModel } from '../../src/models/price.js';
-import type { ActivityTask } from '../../src/steps/model-call.js';
+import type { AttemptId } from '../../src/steps/model-call.js';
 
 /** For calls that a test begins without a worker. */
-export const ACTIVITY_TASK: ActivityTask = { workerId: 'a-test', token: new Uint8Array([1]) };
+export const ATTEMPT_ID: AttemptId = { workerId: 'a-test', token: new Uint8Array([1]) };
 
 /** The model of calls that a test begins without a worker; it has no price. */
 export const CALLED_MODEL: CalledModel = { id: 'a-model', price: null };

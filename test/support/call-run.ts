@@ -9,7 +9,7 @@ export function callRun(call: ToolCallRow): CallRun {
   return {
     turn: { id: 'turn_1', sessionId: 'ses_1', workspace: null } as TurnContext,
     call,
-    attempt: { task: { workerId: 'worker_1', token: new Uint8Array() }, lostWorkers: 0 },
+    attempt: { id: { workerId: 'worker_1', token: new Uint8Array() }, lostWorkers: 0 },
     signal: new AbortController().signal,
     beatSlowly: () => () => undefined,
   };

@@ -16,6 +16,8 @@ import { createTestDatabase } from './postgres.js';
 import { openTestStorage, type TestStorage } from './storage.js';
 import { TEST_MODEL } from './config.js';
 
+/** Of a session without a budget. */
+const ANY_ROOM = { find: () => Infinity, require: () => Infinity };
 /** No tool runs here. */
 const SOURCES = toolSources({} as McpKindDeps & AgentKindDeps, {} as CommandPlaces);
 
@@ -43,7 +45,7 @@ export async function openRequestBuilder(): Promise<RequestBuilder> {
       const offered = offerTools(SOURCES, loaded, limits).map(({ definition }) => definition);
       const tools = { offered, aliases: toolAliases(offered.map(({ name }) => name)), tools: offered };
       const countTokens = async (): Promise<null> => null;
-      const options = { entry, ...tools, countTokens, compacted: true, undercount: 1, outputWithin: () => Infinity };
+      const options = { entry, ...tools, countTokens, compacted: true, undercount: 1, room: ANY_ROOM };
       const built = await buildRequest(deps, loaded, options, new AbortController().signal);
       return built.kind === 'request' ? { ...built, request: await withMedia(built.request, files) } : built;
     },

@@ -89,7 +89,7 @@ function outcomeOf(call: ToolCallRow, outcome: ChildOutcome | null): ToolResult 
   return {
     ...textResult(`${message}\n${facts}`, isError),
     endBytes: Buffer.byteLength(facts),
-    delegation,
+    shown: { delegation },
     eventsBefore: (tx) => newDeliveries(tx, call.turnId, call),
     commit: async (tx) => markDone(tx, call),
   };

@@ -120,7 +120,7 @@ function commandIn({ config }: ToolDeps, memories: readonly TurnMemory[], { turn
     decide: async (tx) => {
       const ran = await runInMemory(tx, memories, command, by, config.maxStoragePerProject);
       outcome = ran.isError ? 'error' : 'ok';
-      return { ...textResult(ran.text, ran.isError), ...(ran.made !== null && { memory: ran.made }) };
+      return { ...textResult(ran.text, ran.isError), ...(ran.made !== null && { shown: { memory: ran.made } }) };
     },
     stored: () => memoryCommands.inc({ command: command.command, outcome }),
     refused: (error) => {

@@ -7,7 +7,7 @@ import { newId } from '../../../src/platform/ids.js';
 import { actionsAnswered } from '../../../src/platform/metrics.js';
 import { TurnEndedError } from '../../../src/turns/errors.js';
 import type { CallPlace } from '../../../src/turns/facts.js';
-import { mayElicit } from '../../../src/sessions/tools.js';
+import { serversMayAsk } from '../../../src/sessions/tools.js';
 import type { McpToolset } from '../../../src/db/entities/sessions.js';
 import type { AnswerWatch } from '../../../src/waits/watch.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
@@ -37,7 +37,7 @@ export function askPerson(
 ): QuestionsOf {
   const retry: Retry = (work) => storeWithRetries(work, cancelled);
   return (serverId, cleaner): QuestionHandler | undefined => {
-    if (!mayElicit(toolsets, serverId)) return undefined;
+    if (!serversMayAsk(toolsets, serverId)) return undefined;
     return async (params, { requestId, signal }) => {
       const question = readQuestion(params, cleaner);
       const leave = wait.ask();

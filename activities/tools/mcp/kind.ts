@@ -47,7 +47,7 @@ export function mcpKind(deps: McpKindDeps, tool: McpServerTool): ToolKind {
       return {
         suspended: task,
         outcome: 'task',
-        store: (retry) => keepTask(deps, call, result.task, attempt.task, retry),
+        store: (retry) => keepTask(deps, call, result.task, attempt.id, retry),
       };
     },
     notRepeated: () => outcomeUnknown(tool.name),

@@ -8,7 +8,7 @@ import { Notifier } from '../../../src/stream/notify.js';
 import { requestCancel } from '../../../src/turns/request-cancel.js';
 import { endTurn } from '../../../src/turns/end.js';
 import { acceptMessage } from '../../support/accept-message.js';
-import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { ATTEMPT_ID, CALLED_MODEL } from '../../support/attempt-id.js';
 import { insertSessions } from '../../support/factories.js';
 import { startPostgres } from '../../support/postgres.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -54,7 +54,7 @@ describe('the schema', () => {
       const message = { content: 'x'.repeat(4000), files: [], skills: [] };
       ids.push((await acceptMessage(db, projectId, session, message, 'test')).id);
     }
-    for (const id of ids) await beginModelCall(deps, id, 1, ACTIVITY_TASK, CALLED_MODEL);
+    for (const id of ids) await beginModelCall(deps, id, 1, ATTEMPT_ID, CALLED_MODEL);
     for (const id of ids) await requestCancel(deps, id);
     for (const id of ids) expect(await endTurn(deps, id, { kind: 'cancelled' })).to.equal(true);
     await deps.notifier.flush();

@@ -22,7 +22,7 @@ import { acceptMessage } from '../../support/accept-message.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { storedDeltas, writeDeltas } from '../../support/deltas.js';
 import { eventually } from '../../support/eventually.js';
-import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
+import { ATTEMPT_ID, CALLED_MODEL, PLAIN_STEP } from '../../support/attempt-id.js';
 import { countRowsRead } from '../../support/rows-read.js';
 import { insertEndedTurns, insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -60,7 +60,7 @@ describe('deltas', () => {
     return turn;
   };
   const open = async (turn: QueuedTurn, store = new DeltaStore(db, notifier, log), onStopped?: () => void) =>
-    writeDeltas(store, await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL), onStopped);
+    writeDeltas(store, await beginModelCall(deps, turn.id, 1, ATTEMPT_ID, CALLED_MODEL), onStopped);
   const eventOf = ({ id: turn_id }: QueuedTurn, id: string, position: number) => ({
     ...{ id, turn_id, position, type: 'agent.message', created_at: new Date().toISOString(), data: '{}' },
   });
@@ -258,7 +258,7 @@ describe('deltas', () => {
 
   it('deltas of a call follow an event without a read, unless another call has begun after the event', async () => {
     const turn = await running();
-    const call = () => beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+    const call = () => beginModelCall(deps, turn.id, 1, ATTEMPT_ID, CALLED_MODEL);
     const calls = [await call(), await call()];
     await changeTurn(deps, turn.id, ifRunning, (changed) =>
       changed.append({ type: 'agent.message', data: { message_id: 'msg_1', content: 'x' } }),
@@ -335,7 +335,7 @@ describe('deltas', () => {
 
   it('deltas that a flush has not stored are taken after the flushes under way, and put back in front of later ones', async () => {
     const turn = await running();
-    const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+    const call = await beginModelCall(deps, turn.id, 1, ATTEMPT_ID, CALLED_MODEL);
     const holds: (() => Promise<unknown>)[] = [];
     const slow = {
       query: async (...query: Parameters<Database['query']>) => {
@@ -416,7 +416,7 @@ describe('deltas', () => {
     it('deltas in partitions are stored with a step although no worker has created the partition', async () => {
       for (const name of await partitions()) await db.query(`DROP TABLE ${name}`);
       const turn = await running();
-      const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+      const call = await beginModelCall(deps, turn.id, 1, ATTEMPT_ID, CALLED_MODEL);
       const workflows = { namespace: 'test', start: async () => true };
       const outcome = await storeStep(
         { ...deps, workflows },

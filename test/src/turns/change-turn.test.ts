@@ -8,7 +8,7 @@ import { claimTurn, type LaunchDeps } from '../../../src/turns/begin.js';
 import { changeTurn, ifOpen, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { OvertakenError } from '../../../src/turns/errors.js';
 import { acceptMessage } from '../../support/accept-message.js';
-import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
+import { ATTEMPT_ID, CALLED_MODEL, PLAIN_STEP } from '../../support/attempt-id.js';
 import { breakingAtCommit } from '../../support/breaking-commit.js';
 import { insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
@@ -105,10 +105,13 @@ describe('a change of a turn', () => {
     it(`a change of a turn that is in doubt may be repeated: a step with events and one without, ${isCommitted ? 'committed' : 'not committed'} the first time`, async () => {
       for (const [name, output] of [
         ['list_files', null],
-        ['give_output', { results: new Map([[0, { text: 'Wrong.', isError: true }]]), mustRepair: true, end: null }],
+        [
+          'give_output',
+          { results: new Map([[0, { text: 'Wrong.', isError: true, hasEvents: false }]]), mustRepair: true, end: null },
+        ],
       ] as const) {
         const id = await running();
-        const call = await beginModelCall(deps, id, 1, ACTIVITY_TASK, CALLED_MODEL);
+        const call = await beginModelCall(deps, id, 1, ATTEMPT_ID, CALLED_MODEL);
         const content = [{ type: 'tool_use' as const, id: 'toolu_1', name, input: {} }];
         const store = (of: typeof deps) =>
           storeStep(of, {

@@ -15,7 +15,7 @@ import { endTurn } from '../../../src/turns/end.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { sumUsage, type UsageGroup, type UsageGrouping } from '../../../src/turns/usage.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import { ACTIVITY_TASK, PLAIN_STEP } from '../../support/activity-task.js';
+import { ATTEMPT_ID, PLAIN_STEP } from '../../support/attempt-id.js';
 import { Ledger, type Entry } from '../../support/ledger.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -135,7 +135,7 @@ describe(`the costs of ${TURNS} random turns`, () => {
   }
 
   async function begin(entry: Entry, model: string, step: number): Promise<ModelCall> {
-    const call = await beginModelCall(deps, entry.turn, step, ACTIVITY_TASK, modelOf(model));
+    const call = await beginModelCall(deps, entry.turn, step, ATTEMPT_ID, modelOf(model));
     entry.calls.push({ model, usage: null });
     return call;
   }

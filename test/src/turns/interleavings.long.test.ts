@@ -14,7 +14,7 @@ import { storeStep } from '../../../src/steps/model-step.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/errors.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
-import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
+import { ATTEMPT_ID, CALLED_MODEL, PLAIN_STEP } from '../../support/attempt-id.js';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.js';
 import { insertSessions } from '../../support/factories.js';
 
@@ -74,7 +74,7 @@ describe('interleavings of writers', () => {
     },
     // Every writer brings the outcome of the same step, as attempts of one activity do.
     step: async (turnId) => {
-      const call = await beginModelCall(deps, turnId, 1, ACTIVITY_TASK, CALLED_MODEL);
+      const call = await beginModelCall(deps, turnId, 1, ATTEMPT_ID, CALLED_MODEL);
       const answer = {
         content: [{ type: 'tool_use' as const, id: 'toolu_1', name: 'list_files', input: {} }],
         stopReason: 'tool_use' as const,

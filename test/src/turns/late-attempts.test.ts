@@ -14,7 +14,7 @@ import { breakingAtCommit } from '../../support/breaking-commit.js';
 import { acceptMessage } from '../../support/accept-message.js';
 import { OvertakenError, TurnEndedError } from '../../../src/turns/errors.js';
 import type { TurnDeps } from '../../../src/turns/change-turn.js';
-import { ACTIVITY_TASK, CALLED_MODEL, PLAIN_STEP } from '../../support/activity-task.js';
+import { ATTEMPT_ID, CALLED_MODEL, PLAIN_STEP } from '../../support/attempt-id.js';
 import { insertSessions } from '../../support/factories.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -62,7 +62,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     const hostile = { ...USAGE, input_tokens: 2 ** 53 - 1, cache_read_input_tokens: 2 ** 53 - 1 };
     const broken = async (ending: (turn: string, call: ModelCall) => Promise<unknown>): Promise<void> => {
       const turn = await queued();
-      const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
+      const call = await beginModelCall(deps, turn, 1, ATTEMPT_ID, CALLED_MODEL);
       await db.query(
         `INSERT INTO model_calls (turn_id, step, position, call, message_id, worker_id, model_id, usage)
          SELECT $1, 1, 0, 100 + n, 'msg_' || n, 'w', 'm', $2 FROM generate_series(1, 1200) AS n`,
@@ -88,9 +88,9 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
 
   it('an attempt that comes late, or whose write is in doubt does not pay for a second call of a step that is stored', async () => {
     const turn = await queued();
-    const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
+    const call = await beginModelCall(deps, turn, 1, ATTEMPT_ID, CALLED_MODEL);
     await store(call);
-    const late = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL).catch((error: unknown) => error);
+    const late = await beginModelCall(deps, turn, 1, ATTEMPT_ID, CALLED_MODEL).catch((error: unknown) => error);
     expect(late).to.be.instanceOf(OvertakenError);
     expect(await usageOf(turn)).to.deep.equal({ input_tokens: 40, output_tokens: 2, model_calls: 1 });
   });
@@ -98,7 +98,7 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
   for (const committed of [true, false]) {
     it(`an attempt that comes late, or whose write is in doubt counts the usage of a call once when ${committed ? 'its record was committed' : 'its record was lost'} and the connection broke`, async () => {
       const turn = await queued();
-      const call = await beginModelCall(deps, turn, 1, ACTIVITY_TASK, CALLED_MODEL);
+      const call = await beginModelCall(deps, turn, 1, ATTEMPT_ID, CALLED_MODEL);
       const breaking = breakingAtCommit(db, committed);
       const broken = await recordUsage({ ...deps, db: breaking }, call, { ...USAGE, output_tokens: 1 }, null).catch(
         String,

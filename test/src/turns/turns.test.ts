@@ -18,7 +18,7 @@ import type { ReconcileDeps } from '../../../src/reconciler/deps.js';
 import { TurnEndedError } from '../../../src/turns/errors.js';
 import { changeTurn, ifRunning, type TurnDeps } from '../../../src/turns/change-turn.js';
 import { storedDeltas, writeDeltas, type DeltaWriter } from '../../support/deltas.js';
-import { ACTIVITY_TASK, CALLED_MODEL } from '../../support/activity-task.js';
+import { ATTEMPT_ID, CALLED_MODEL } from '../../support/attempt-id.js';
 import { onLogLine, testLogger } from '../../support/log.js';
 import { useDatabase, usePool } from '../../support/use.js';
 
@@ -117,7 +117,7 @@ describe('turns in Postgres', () => {
 
   describe('and their deltas', () => {
     const beginWriter = async (turn: QueuedTurn, onStopped?: () => void): Promise<DeltaWriter> => {
-      const call = await beginModelCall(deps, turn.id, 1, ACTIVITY_TASK, CALLED_MODEL);
+      const call = await beginModelCall(deps, turn.id, 1, ATTEMPT_ID, CALLED_MODEL);
       return writeDeltas(new DeltaStore(db, notifier, log), call, onStopped);
     };
     const contents = async (turn: QueuedTurn): Promise<string[]> =>

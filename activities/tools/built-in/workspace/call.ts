@@ -60,7 +60,7 @@ export function callInWorkspace(
             { call, deps, ran, base, durationMs, wasBytes: keptBytes(await sizeOfTree(sandbox.manifest.entries)) },
             tree,
           );
-    const outcome = result.workspace!.stopped ?? (ran.isError ? 'error' : 'ok');
+    const outcome = result.shown!.workspace!.stopped ?? (ran.isError ? 'error' : 'ok');
     workspaceCommands.inc({ tool: call.name, outcome });
     return result;
   });
@@ -124,7 +124,7 @@ function resultOf(outcome: Outcome & { deps: ToolDeps; wasBytes: number }, tree:
   };
   if (ran.stopped !== null) workspaceStopped.inc({ reason: ran.stopped });
   const end = ran.stopped === null ? exitNote(ran.exitCode) : [`[stopped: ${ran.stopped}]`];
-  const result = { content: withNotes(ran.content, [...end, ...notes]), isError: ran.isError, workspace };
+  const result = { content: withNotes(ran.content, [...end, ...notes]), isError: ran.isError, shown: { workspace } };
   if (next === null && ran.cwd === base.cwd) return result;
   const { sessionId, projectId, number: turnNumber } = call.turn;
   return {
@@ -167,10 +167,12 @@ function stoppedForDisk({ call, ran, base, durationMs }: Outcome, limit: string)
       `[nothing of it was kept: ${limit}]`,
     ]),
     isError: true,
-    workspace: {
-      version: base.version,
-      ...{ exit_code: null, stopped: 'disk', duration_ms: durationMs },
-      changes: { created: [], modified: [], deleted: [], more: 0 },
+    shown: {
+      workspace: {
+        version: base.version,
+        ...{ exit_code: null, stopped: 'disk', duration_ms: durationMs },
+        changes: { created: [], modified: [], deleted: [], more: 0 },
+      },
     },
   };
 }

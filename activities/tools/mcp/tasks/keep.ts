@@ -1,7 +1,7 @@
 import pRetry from 'p-retry';
 import { storeTask, type NewTask } from '../../../../src/tasks/task.js';
 import type { ToolCallRow } from '../../../../src/steps/tool-call.js';
-import type { ActivityTask } from '../../../../src/steps/model-call.js';
+import type { AttemptId } from '../../../../src/steps/model-call.js';
 import type { TurnDeps } from '../../../../src/turns/change-turn.js';
 import type { ToolDeps } from '../../tool.js';
 import { cancelOnServer } from './session.js';
@@ -19,7 +19,7 @@ export async function keepTask(
   deps: TurnDeps & ToolDeps,
   call: ToolCallRow,
   task: NewTask,
-  attempt: ActivityTask,
+  attempt: AttemptId,
   store: (work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   try {
