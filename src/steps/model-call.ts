@@ -95,8 +95,8 @@ export function beginModelCall(
   reserve: Reserve | null = null,
 ): Promise<ModelCall> {
   const messageId = newId('message');
-  return changeTurn(deps, turnId, ifOpen, async (turn, tx) => {
-    const { hasStep, follows, isFirstSinceEvent, ...failing } = await readProgress(tx, turn, step);
+  const begin = async (turn: Turn, tx: Tx, progress: Progress[]): Promise<ModelCall> => {
+    const { hasStep, follows, isFirstSinceEvent, ...failing } = progress[0]!;
     if (hasStep) throw new OvertakenError(turnId);
     if (steering?.mayWait === false && turn.hasWaiting) throw new SteeringChangedError();
     if (!follows) {
@@ -122,7 +122,8 @@ export function beginModelCall(
       startedAt,
       ...failing,
     };
-  });
+  };
+  return changeTurn(deps, turnId, ifOpen, begin, { ahead: (tx) => tx.query<Progress[]>(PROGRESS, [turnId, step]) });
 }
 
 interface Progress {
@@ -140,20 +141,16 @@ const PROGRESS = `
   SELECT EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2) AS "hasStep",
     ($2::integer = 1 OR EXISTS (SELECT FROM model_steps WHERE turn_id = $1 AND step = $2 - 1))
       AND NOT EXISTS (SELECT FROM tool_calls WHERE turn_id = $1 AND step = $2 - 1 AND state <> 'done') AS follows,
-    NOT EXISTS (SELECT FROM model_calls WHERE turn_id = $1 AND position = $3) AS "isFirstSinceEvent",
+    NOT EXISTS (SELECT FROM model_calls c WHERE c.turn_id = $1 AND c.position = turns.position) AS "isFirstSinceEvent",
     failed.count::integer AS failures,
-    coalesce(extract(epoch FROM $6::timestamptz - failed.since) * 1000, 0)::double precision AS "failingForMs"
-  FROM (
-    SELECT count(*) AS count, min(ended_at) AS since FROM model_calls
-    WHERE turn_id = $1 AND step = $2 AND (error->>'retryable')::boolean AND position >= coalesce((
-      SELECT position FROM events WHERE session_id = $4 AND turn_number = $5 AND type <> 'user.message'
-      ORDER BY position DESC LIMIT 1), 0)) AS failed`;
-
-async function readProgress(tx: Tx, turn: Turn, step: number): Promise<Progress> {
-  const { id, position, sessionId, number, at } = turn;
-  const [progress] = await tx.query<[Progress]>(PROGRESS, [id, step, position, sessionId, number, at]);
-  return progress;
-}
+    coalesce(extract(epoch FROM clock_timestamp() - failed.since) * 1000, 0)::double precision AS "failingForMs"
+  FROM turns, LATERAL (
+    SELECT count(*) AS count, min(c.ended_at) AS since FROM model_calls c
+    WHERE c.turn_id = $1 AND c.step = $2 AND (c.error->>'retryable')::boolean AND c.position >= coalesce((
+      SELECT e.position FROM events e WHERE e.session_id = turns.session_id AND e.turn_number = turns.number
+        AND e.type <> 'user.message'
+      ORDER BY e.position DESC LIMIT 1), 0)) AS failed
+  WHERE turns.id = $1`;
 
 /** Guards the outcome of a call: refuses it if another call has begun or the turn has moved on. */
 export function isLatestCall({ position, call }: Pick<ModelCall, 'position' | 'call'>): Fence {

@@ -103,11 +103,13 @@ export async function storeStep(deps: TurnDeps & LaunchDeps, step: StepAnswer): 
           turn.streamed = { call: call.call, deltas: step.deltas.last };
           return end === null ? null : turn.end(end, await readFacts(tx, turn.id));
         },
-        async (turn, tx) => {
-          next = null;
-          if (turn.state !== 'completed' || !turn.hasWaiting) return;
-          const session = await lockForTurn(tx, turn.projectId, turn.sessionId);
-          next = await startNext(tx, session, deps.workflows.namespace);
+        {
+          afterSave: async (turn, tx) => {
+            next = null;
+            if (turn.state !== 'completed' || !turn.hasWaiting) return;
+            const session = await lockForTurn(tx, turn.projectId, turn.sessionId);
+            next = await startNext(tx, session, deps.workflows.namespace);
+          },
         },
       ),
     );

@@ -10,6 +10,7 @@ import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './cont
 import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { AttemptId } from './model-call.js';
+import type { Turn } from '../turns/turn.js';
 import type { CallWait, WaitResult } from '../waits/unrun-result.js';
 import { limitResult } from './shorten-result.js';
 
@@ -76,9 +77,9 @@ export async function loadToolCall(
 }
 
 const START_CALL = `
-  UPDATE tool_calls SET state = 'started', started_at = coalesce(started_at, $5), worker_id = $6, task_token = $7
+  UPDATE tool_calls SET state = 'started', started_at = coalesce(started_at, clock_timestamp()), worker_id = $5, task_token = $6
   WHERE turn_id = $1 AND step = $2 AND index = $3
-    AND (state = $4 OR (state = 'started' AND worker_id = $6 AND task_token = $7))`;
+    AND (state = $4 OR (state = 'started' AND worker_id = $5 AND task_token = $6))`;
 
 /**
  * Records that the call is about to be sent to its server. May be repeated by the same attempt if the answer of Postgres
@@ -90,11 +91,11 @@ export async function startToolCall(
   { turnId, step, index, state }: ToolCallRow,
   { workerId, token }: AttemptId,
 ): Promise<void> {
-  await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
-    const values = [turnId, step, index, state, turn.at, workerId, Buffer.from(token)];
-    const [, started] = await tx.query<[unknown, number]>(START_CALL, values);
+  const values = [turnId, step, index, state, workerId, Buffer.from(token)];
+  const requireStarted = (_: Turn, __: Tx, [, started]: [unknown, number]): void => {
     if (started === 0) throw new OvertakenError(turnId);
-  });
+  };
+  await changeTurn(deps, turnId, ifRunning, requireStarted, { ahead: (tx) => tx.query(START_CALL, values) });
 }
 
 /** The fields of `agent.tool_result` that only some tools have. */
@@ -102,6 +103,8 @@ type ShownOfCall = Omit<
   EventData['agent.tool_result'],
   'tool_use_id' | 'name' | 'is_error' | 'content' | 'input' | 'truncated'
 >;
+
+type Decided = Pick<ToolResult, 'content' | 'isError' | 'shown'>;
 
 /** What a tool call came to. */
 export interface ToolResult {
@@ -115,7 +118,7 @@ export interface ToolResult {
    * Finds the result in the transaction that stores it, for a call whose effect is in the database alone: both are stored together. Its
    * text must not need to be shortened. Runs again after a deadlock.
    */
-  decide?: (tx: Tx) => Promise<Pick<ToolResult, 'content' | 'isError' | 'shown'>>;
+  decide?: (tx: Tx) => Promise<Decided>;
   /** Runs once the result is stored. */
   stored?: () => void;
   /** Events to store right before `agent.tool_result`. Called while the transaction holds the turn's lock. */
@@ -184,8 +187,8 @@ function withStorableText<Result extends Pick<ToolResult, 'content'>>(result: Re
 
 const STORE_RESULT = `
   UPDATE tool_calls
-  SET state = 'done', content = $5, is_error = $6, overflow_key = $7, holds_task = NULL, ended_at = $8
-  WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = $4 AND ($9::bytea IS NULL OR task_token = $9)`;
+  SET state = 'done', content = $5, is_error = $6, overflow_key = $7, holds_task = NULL, ended_at = clock_timestamp()
+  WHERE turn_id = $1 AND step = $2 AND index = $3 AND state = $4 AND ($8::bytea IS NULL OR task_token = $8)`;
 
 /**
  * @param from the state that the call leaves with its result
@@ -201,17 +204,22 @@ async function storeWithEvents(
   const { turnId, step, index } = call;
   const kept = await limitResult(deps.storage, call, content, endBytes);
   const token = by === undefined ? null : Buffer.from(by.token);
+  const update = (tx: Tx, result: Decided): Promise<[unknown, number]> => {
+    const text = JSON.stringify(result.content);
+    return tx.query(STORE_RESULT, [turnId, step, index, from, text, result.isError, kept.overflowKey, token]);
+  };
   try {
-    await changeTurn(deps, turnId, ifRunning, async (turn, tx) => {
+    const work = async (turn: Turn, tx: Tx, ahead: [unknown, number] | null): Promise<void> => {
       const found = decide === undefined ? { content, isError } : withStorableText(await decide(tx));
-      const text = JSON.stringify(decide === undefined ? kept.content : found.content);
-      const values = [turnId, step, index, from, text, found.isError, kept.overflowKey, turn.at, token];
-      const [, changed] = await tx.query<[unknown, number]>(STORE_RESULT, values);
+      const [, changed] = ahead ?? (await update(tx, found));
       if (changed === 0) throw new OvertakenError(turnId);
       const event = eventOf(found);
       turn.append(...((await eventsBefore?.(tx)) ?? []), ...(event === null ? [] : [event]));
       turn.streamed = { call: 0, deltas: 0 };
       await commit?.(tx);
+    };
+    await changeTurn(deps, turnId, ifRunning, work, {
+      ahead: async (tx) => (decide === undefined ? update(tx, { content: kept.content, isError }) : null),
     });
     stored?.();
   } catch (error) {

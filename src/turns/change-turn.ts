@@ -3,6 +3,7 @@ import { transaction, write } from '../db/transaction.js';
 import { insertEvents, notifyDeliveries } from '../events/store.js';
 import { ownerOf } from '../sessions/child-session.js';
 import type { Config } from '../platform/config.js';
+import { ignored } from '../platform/ignored.js';
 import type { Logger } from '../platform/logger.js';
 import { configurationOfTurn, MODEL_ID } from '../sessions/configured.js';
 import type { Notifier } from '../stream/notify.js';
@@ -31,24 +32,37 @@ export type Fence = (turn: Turn) => boolean;
 export const ifOpen: Fence = (turn) => turn.isOpen;
 export const ifRunning: Fence = (turn) => turn.state === 'running';
 
+/** What only some changes need. */
+interface MoreOfChange<Ahead> {
+  /**
+   * Statements that travel with the one that locks the turn, and so cost no round trip of their own. They see the locked row. If the
+   * fence refuses the change, they are undone with it.
+   */
+  ahead?: (tx: Tx) => Promise<Ahead>;
+  /**
+   * Runs in the same transaction, after the turn is stored: a step that ends the turn begins the next one there
+   * (src/steps/model-step.ts), and only one turn of a session may be open.
+   */
+  afterSave?: (turn: Turn, tx: Tx) => Promise<void>;
+}
+
 /**
  * Changes one turn: locks its row, checks the fence, runs `work`, stores what the turn's methods changed, all or nothing, and
  * notifies watchers after the commit. Nothing else changes an existing turn or appends its events.
  *
  * `work` decides in plain TypeScript, and touches the transaction alone: the turn is locked meanwhile, and after a deadlock `work`
- * runs again on a turn that is loaded again. `afterSave` runs in the same transaction, after the turn is stored: a step that ends the turn
- * begins the next one there (src/steps/model-step.ts), and only one turn of a session may be open.
+ * runs again on a turn that is loaded again. It gets what the statements of `ahead` returned.
  * @throws TurnEndedError, OvertakenError if the fence refuses the change
  */
-export async function changeTurn<T>(
+export async function changeTurn<T, Ahead = undefined>(
   deps: TurnDeps,
   turnId: string,
   fence: Fence,
-  work: (turn: Turn, tx: Tx) => Promise<T> | T,
-  afterSave?: (turn: Turn, tx: Tx) => Promise<void>,
+  work: (turn: Turn, tx: Tx, ahead: Ahead) => Promise<T> | T,
+  { ahead, afterSave }: MoreOfChange<Ahead> = {},
 ): Promise<T> {
   const { value, turn } = await transaction(deps.db, async (tx) => {
-    const changed = await changeTurnIn(tx, deps, turnId, fence, work);
+    const changed = await changeTurnIn(tx, deps, turnId, fence, work, ahead);
     await afterSave?.(changed.turn, tx);
     return changed;
   });
@@ -57,15 +71,19 @@ export async function changeTurn<T>(
 }
 
 /** As `changeTurn`, in a transaction that is open already, for changes that watchers do not see: it notifies nobody. */
-export async function changeTurnIn<T>(
+export async function changeTurnIn<T, Ahead = undefined>(
   tx: Tx,
   deps: Pick<TurnDeps, 'config'>,
   turnId: string,
   fence: Fence,
-  work: (turn: Turn, tx: Tx) => Promise<T> | T,
+  work: (turn: Turn, tx: Tx, ahead: Ahead) => Promise<T> | T,
+  ahead?: (tx: Tx) => Promise<Ahead>,
 ): Promise<{ value: T; turn: Turn }> {
-  const turn = await lockTurn(tx, turnId, fence);
-  const value = await work(turn, tx);
+  const locking = lockTurn(tx, turnId, fence);
+  const sent = ahead?.(tx);
+  sent?.catch(ignored('if the lock fails, so does the change'));
+  const turn = await locking;
+  const value = await work(turn, tx, (await sent) as Ahead);
   saveTurn(tx, turn, deps);
   return { value, turn };
 }

@@ -27,7 +27,7 @@ export async function requestCancel(
         else turn.end({ kind: 'cancelled' }, await readFacts(tx, turnId));
         return turn.state;
       },
-      (turn, tx) => look(tx, turn),
+      { afterSave: (turn, tx) => look(tx, turn) },
     );
   } catch (error) {
     if (error instanceof TurnEndedError) return null;

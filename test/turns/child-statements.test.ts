@@ -61,6 +61,6 @@ describe('the statements of a child turn', () => {
       `      plain ${JSON.stringify(plain)}, one child ${JSON.stringify(one)}, each further child ${JSON.stringify(child)}`,
     );
     expect(child.statements - plain.statements).to.be.at.most(32);
-    expect(child.roundTrips - plain.roundTrips).to.be.at.most(16);
+    expect(child.roundTrips - plain.roundTrips).to.be.at.most(14);
   });
 });

@@ -78,9 +78,9 @@ describe('the round trips of a turn', () => {
     return common!;
   };
 
-  it('the round trips of a turn are at most thirteen for one answer', async () => {
+  it('the round trips of a turn are at most twelve for one answer', async () => {
     const sent = await roundTripsOf([]);
-    expect(sent.length, sent.join('\n')).to.be.at.most(13);
+    expect(sent.length, sent.join('\n')).to.be.at.most(12);
   });
 
   it('the round trips of a turn are two more with an Idempotency-Key: one takes it, one stores the answer', async () => {
@@ -133,18 +133,18 @@ describe('the round trips of a turn', () => {
     }
   });
 
-  it('the round trips of a turn are at most seventeen more for a tool call and the model step after it', async () => {
+  it('the round trips of a turn are at most fourteen more for a tool call and the model step after it', async () => {
     const one = await roundTripsOf([]);
     const builtIn = await roundTripsOf([toolUse('list_files')]);
-    expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(17);
+    expect(builtIn.length - one.length, builtIn.join('\n')).to.be.at.most(14);
   });
 
-  it('the round trips of a turn are at most seventeen more with a call of an MCP tool', async () => {
+  it('the round trips of a turn are at most fourteen more with a call of an MCP tool', async () => {
     const { body } = await service.api('POST', '/v1/mcp-servers', { name: 'eyes', url: mcp.url });
     const session = { mcp_servers: [(body as { id: string }).id] };
     const one = await roundTripsOf([], session);
     const called = await roundTripsOf([toolUse('mcp__eyes__look')], session);
-    expect(called.length - one.length, called.join('\n')).to.be.at.most(17);
+    expect(called.length - one.length, called.join('\n')).to.be.at.most(14);
   });
 
   it('the round trips of a turn read of a conversation what came since the last call, in the turn and in the next one', async () => {

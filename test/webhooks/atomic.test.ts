@@ -31,11 +31,14 @@ describe('deliveries and their events', () => {
       return turn;
     };
 
-    const rolledBack = await changeTurn(deps, turnId, ifOpen, end, async (_turn, tx) => {
+    const fail = async (_: Turn, tx: Tx): Promise<void> => {
       const rows: unknown[] = await tx.query('SELECT FROM webhook_deliveries');
       expect(rows, 'in the transaction').to.have.length(2);
       throw new Error('rolled back');
-    }).catch((error: unknown) => error);
+    };
+    const rolledBack = await changeTurn(deps, turnId, ifOpen, end, { afterSave: fail }).catch(
+      (error: unknown) => error,
+    );
     expect(rolledBack).to.be.an('error').with.property('message', 'rolled back');
     expect(await hooks.deliveries(webhook.id)).to.deep.equal([]);
     expect(await service.history(session)).to.have.length(1);
