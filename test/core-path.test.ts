@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
-import { CORE_PATH } from '../dev/scripts/core-path.js';
+import { CORE_PATH, countFeatureWords } from '../dev/scripts/core-path.js';
 import { BUILT_IN_TOOL_NAMES, WAIT, WORKSPACE_TOOL_NAMES } from '../src/sessions/tools.js';
 
 /** The names of kinds and sources of tools (activities/tools). */
@@ -25,7 +25,14 @@ describe('the path of a message', () => {
     expect(found).to.deep.equal([]);
   });
 
-  it('the path of a message: the rule above finds what it forbids', () => {
+  it('the path of a message has few words of features: what attaches to it is named where it is built', () => {
+    const words = countFeatureWords();
+    const sum = words.reduce((all, { count }) => all + count, 0);
+    const largest = words.slice(0, 5).map(({ name, count }) => `${name}: ${count}`);
+    expect(sum, largest.join('\n')).to.be.at.most(250);
+  });
+
+  it('the path of a message: the rule on kinds finds what it forbids', () => {
     for (const line of [
       "if (found.kind === 'mcp') call()",
       "kind.name !== 'built-in'",
