@@ -13,7 +13,10 @@ interface Line {
   isGap: boolean;
 }
 
-type Part = Pick<TimelineEntry, 'type' | 'name' | 'started_at' | 'ended_at' | 'status' | 'step' | 'attempt' | 'action'>;
+type Part = Pick<
+  TimelineEntry,
+  'type' | 'name' | 'started_at' | 'ended_at' | 'status' | 'step' | 'attempt' | 'action' | 'error'
+>;
 
 /**
  * A line for each part of a turn, with its begin since the message and its duration, and for each longer time in which no part
@@ -31,8 +34,8 @@ export function timelineLines(parts: readonly Part[], turn: { queued_at: string;
     const from = microsOf(part.started_at);
     const to = Math.max(from, part.ended_at === null ? end : microsOf(part.ended_at));
     addGap(lines, covered, from, before, describe(part));
-    const state = part.status === 'ok' ? '' : `  ${part.status}`;
-    lines.push({ from, to, what: `${describe(part)}${state}`, isGap: false });
+    const state = isLost(part, parts) ? 'lost with its worker' : part.status;
+    lines.push({ from, to, what: `${describe(part)}${state === 'ok' ? '' : `  ${state}`}`, isGap: false });
     if (to >= covered) [covered, before] = [to, describe(part)];
   }
   addGap(lines, covered, end, before, last === null ? 'now' : 'the end');
@@ -42,6 +45,12 @@ export function timelineLines(parts: readonly Part[], turn: { queued_at: string;
   if (shown.length < lines.length) shown.push(`(${lines.length - shown.length} shorter parts are left out)`);
   if (largest === undefined) return [...shown, 'largest gap: none of 0.1 s or more'];
   return [...shown, `largest gap: ${seconds(length(largest)).trim()} ${largest.what}`];
+}
+
+/** A model call that another attempt of its step followed, and that the model did not fail. */
+function isLost({ type, status, step, attempt, error }: Part, parts: readonly Part[]): boolean {
+  if (type !== 'model_call' || status !== 'failed' || error !== null) return false;
+  return parts.some((part) => part.type === type && part.step === step && part.attempt === (attempt ?? 0) + 1);
 }
 
 function addGap(lines: Line[], from: number, to: number, before: string, after: string): void {

@@ -1,6 +1,7 @@
 import type { TimelineEntry } from '../../src/turns/timeline.js';
 import { isoNow, microsOf } from '../../src/platform/timestamps.js';
 import type { DescribedWorkflow } from '../../src/temporal/describe-workflow.js';
+import { WORKER_DIED } from '../../src/temporal/turn-workflows.js';
 import type { ShownTurn } from './read.js';
 import { timelineLines } from './timeline.js';
 
@@ -77,9 +78,9 @@ function reasonOfOpen({ row, waits, workers, timeline }: Facts, workflow: Descri
     if (state === 'paused' || state === 'pause requested')
       return `${type} is paused in Temporal: temporal activity unpause.`;
     if (state === 'scheduled') {
-      return lastFailure === null
-        ? `${type} waits for a free slot of a worker: BacklogGrows, SlotsRunOut.`
-        : `${type} failed with ${lastFailure} and waits for attempt ${attempt}.`;
+      if (lastFailure === null) return `${type} waits for a free slot of a worker: BacklogGrows, SlotsRunOut.`;
+      const what = lastFailure === WORKER_DIED.type ? 'lost its worker' : `failed with ${lastFailure}`;
+      return `${type} ${what} and waits for attempt ${attempt}.`;
     }
     const lease = workers.find(({ id }) => id === worker);
     const dead = lease !== undefined && lease.dead_at !== null ? `, a worker that is dead since ${lease.dead_at}` : '';

@@ -74,7 +74,8 @@ interface TurnWorkflowOptions {
   searchable: () => boolean;
 }
 
-const WORKER_DIED = { message: 'The worker died.', type: 'WorkerDied' };
+/** With it the call of a dead worker fails, so that another one takes it. */
+export const WORKER_DIED = { message: 'The worker died.', type: 'WorkerDied' };
 
 /** The workflows of turns on one client. Each call has a deadline of 10 s; after that, the reconciler tries again. */
 export function createTurnWorkflows(client: Client, options: TurnWorkflowOptions): TurnWorkflows {

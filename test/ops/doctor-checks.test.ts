@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import pg from 'pg';
 import { CheckError, runCheck, type Check } from '../../ops/doctor/check.js';
+import { withDoctorsDatabase } from '../../ops/doctor/database.js';
 import { diagnose, formatFinding, formatFindings } from '../../ops/doctor/diagnose.js';
 import { listens, replication } from '../../ops/doctor/postgres.js';
 import { useDatabase } from '../support/use.js';
@@ -64,6 +65,29 @@ describe('a check of doctor', () => {
     );
     expect(shown).to.not.be.empty;
     expect(formatFindings(findings).startsWith(shown.join(''))).to.equal(true);
+  });
+});
+
+describe('the database of doctor', () => {
+  const database = useDatabase();
+
+  it('the database of doctor is told apart from one that cannot be reached if all connections are taken', async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(`CREATE ROLE full_role LOGIN PASSWORD 'full' CONNECTION LIMIT 0`);
+    try {
+      const url = new URL(database.url);
+      Object.assign(url, { username: 'full_role', password: 'full' });
+      const error = await withDoctorsDatabase(url.href, async () => 'in').catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(CheckError);
+      expect(error)
+        .to.have.property('message')
+        .that.matches(/^all connections of Postgres are taken: too many connections/);
+      expect(error).to.have.property('remedy').that.contains('runbook.md#connectionsrunout');
+    } finally {
+      await client.query('DROP ROLE full_role');
+      await client.end();
+    }
   });
 });
 

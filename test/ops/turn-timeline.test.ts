@@ -6,7 +6,7 @@ const QUEUED = '2026-11-26T10:00:00.000000Z';
 const at = (seconds: number): string => isoOf(microsOf(QUEUED) + Math.round(seconds * 1_000_000));
 type Part = Parameters<typeof timelineLines>[0][number];
 const part = (type: Part['type'], from: number, to: number | null, more: Partial<Part> = {}): Part => ({
-  ...{ type, name: null, status: 'ok', step: null, attempt: null, action: null },
+  ...{ type, name: null, status: 'ok', step: null, attempt: null, action: null, error: null },
   ...{ started_at: at(from), ended_at: to === null ? null : at(to), ...more },
 });
 const QUEUE = part('queued', 0, 67.105);
@@ -36,6 +36,28 @@ describe('the time line of npm run turn', () => {
     const again = part('model_call', 67.2, 70, { step: 1, attempt: 2 });
     expect(timelineLines([QUEUE, again], ended(70)).at(-1)).to.equal('largest gap: none of 0.1 s or more');
     expect(timelineLines([QUEUE, again], ended(70))[1]).to.match(/model call of step 1, attempt 2$/);
+  });
+
+  it('the time line of npm run turn tells a call that was lost with its worker from one that the model failed', () => {
+    const error = { type: 'model_overloaded', message: 'Overloaded.', retryable: true };
+    const calls = [1, 2, 3, 4].map((attempt) =>
+      part('model_call', attempt - 1, attempt, {
+        step: 1,
+        attempt,
+        status: 'failed',
+        error: attempt === 2 ? error : null,
+      }),
+    );
+    expect(
+      timelineLines(calls, ended(4))
+        .slice(0, 4)
+        .map((line) => line.slice(27)),
+    ).to.deep.equal([
+      'model call of step 1  lost with its worker',
+      'model call of step 1, attempt 2  failed',
+      'model call of step 1, attempt 3  lost with its worker',
+      'model call of step 1, attempt 4  failed',
+    ]);
   });
 
   it('the time line of npm run turn hides the name of a tool that the turn does not offer, and the shortest parts of a long turn', () => {

@@ -67,6 +67,12 @@ describe('npm run turn -- why', () => {
       workflow(activity({ attempt: 3, lastFailure: 'model_overloaded' })),
       /^callModel failed with model_overloaded and waits for attempt 3\.$/,
     ],
+    [
+      'its worker has died',
+      turn(),
+      workflow(activity({ attempt: 2, lastFailure: 'WorkerDied' })),
+      /^callModel lost its worker and waits for attempt 2\.$/,
+    ],
     ['its activity is paused', turn(), workflow(activity({ state: 'paused' })), /^callModel is paused in Temporal/],
     [
       'its call runs',
