@@ -19,7 +19,7 @@ export function modelCheck(entry: ModelEntry, env: NodeJS.ProcessEnv): Check {
       const options = { send: fetch, google: googleTokens(), maxRetries: 0, timeout: TIMEOUT_MS };
       const api = await openModelApi(entry, env, options);
       try {
-        return await ask(api, entry.model);
+        return await ask(api, entry);
       } catch (error) {
         throw isApiError(error) ? failureOf(error, entry, remedies) : error;
       }
@@ -91,7 +91,7 @@ function variable({ api_key_env }: ModelEntry): string {
  * Counting tokens checks credentials and model. Servers that cannot count are asked for their model list. A gateway that
  * offers neither may still answer messages, which cost money: the check does not send one.
  */
-async function ask({ messages, listModels }: ModelApi, model: string): Promise<string> {
+async function ask({ messages, listModels }: ModelApi, { model, base_url }: ModelEntry): Promise<string> {
   try {
     await messages.countTokens({ model, messages: [{ role: 'user', content: 'x' }] });
     return `${model} answers`;
@@ -103,6 +103,12 @@ async function ask({ messages, listModels }: ModelApi, model: string): Promise<s
     for await (const { id } of listModels()) known.push(id);
   } catch (error) {
     if (!isNotOffered(error)) throw error;
+    if (base_url !== undefined && /\/v1\/?$/.test(base_url)) {
+      throw new CheckError(
+        `${base_url} has no /v1/models`,
+        'Write "base_url" of this entry in MODELS_FILE without /v1, which is added.',
+      );
+    }
     return `the server answers; it neither counts tokens nor lists models, so key and model are not checked`;
   }
   if (known.includes(model)) return `${model} is listed`;

@@ -300,6 +300,11 @@ describe('doctor', () => {
       expect(findings.filter(({ ok }) => !ok)).to.deep.equal([]);
       expect(findings.at(-1)!.detail).to.contain(path === 'simple' ? 'is listed' : 'neither counts tokens nor lists');
     }
+    writeModels({ base_url: `${url}/gateway/v1` });
+    expect(await only('model scripted')).to.include({
+      detail: `${url}/gateway/v1 has no /v1/models`,
+      remedy: 'Write "base_url" of this entry in MODELS_FILE without /v1, which is added.',
+    });
     server.close();
     writeModels({});
     const missing = await diagnose({ ...env, DOCTOR_TEST_KEY: '' });
