@@ -10,7 +10,9 @@ import { eventually } from './support/eventually.js';
 import { apiClient } from './support/client.js';
 import { startMcpServer, type TestMcpServer } from './support/mcp-server.js';
 import { startOtlpReceiver, type OtlpReceiver } from './support/otlp-receiver.js';
+import { streaming } from './support/open-turn.js';
 import { text, thinking, toolUse } from './support/scripted-model.js';
+import { openSse } from './support/sse-reader.js';
 import { temporalAddress } from './support/temporal.js';
 import { startTurnService, type TurnService } from './support/turns.js';
 import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
@@ -58,6 +60,16 @@ describe('traces', () => {
     );
     await service.ended(sessionId);
     await eventually('the trace has the start', () => /^StartWorkflow:turn/m.test(receiver.tree(traceId)));
+  });
+
+  it('traces show the request of a stream once the stream is open: nothing of the request waits for its end', async () => {
+    const { sessionId, gate } = await streaming(service);
+    const stream = await openSse(`${service.url}/v1/sessions/${sessionId}/events/stream`, service.key);
+    const isShown = (): boolean =>
+      receiver.spans.some(({ attributes }) => attributes['url.path'] === `/v1/sessions/${sessionId}/events/stream`);
+    await eventually('the span has ended', isShown);
+    gate.open();
+    await stream.ended;
   });
 
   it('traces take no trace and no baggage from a client, unless a setting trusts it', async () => {

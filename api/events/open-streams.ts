@@ -61,38 +61,36 @@ export class OpenStreams {
   }
 
   /**
-   * Runs one stream.
+   * Counts a stream, until `leave`.
    * @throws ServiceError too_many_streams
    */
-  async run(owner: StreamOwner, res: ServerResponse, serve: (stream: OpenStream) => Promise<void>): Promise<void> {
+  async enter(owner: StreamOwner, res: ServerResponse): Promise<OpenStream> {
     // Of the session before the project: the streams of one page do not use up those of the project.
     const slot = owner.token === null ? null : await this.#takeSlot(owner.token);
     const stream = new OpenStream(owner, slot);
     try {
-      await this.#runCounted(stream, res, serve);
-    } finally {
-      this.#streams.delete(stream);
-      if (stream.slot !== null) this.tokenStreams.giveBack(stream.slot);
+      this.#perProject.enter(owner.projectId);
+    } catch (error) {
+      this.#giveBack(stream);
+      throw error;
     }
-  }
-
-  async #runCounted(
-    stream: OpenStream,
-    res: ServerResponse,
-    serve: (stream: OpenStream) => Promise<void>,
-  ): Promise<void> {
-    const leave = this.#perProject.enter(stream.owner.projectId);
     openStreams.inc();
     this.#streams.add(stream);
     // The request arrived before the drain began. If the stream stayed open, it would delay the drain to its limit.
     if (this.#closed || res.closed) stream.end();
     res.once('close', () => stream.end());
-    try {
-      await serve(stream);
-    } finally {
-      leave();
-      openStreams.dec();
-    }
+    return stream;
+  }
+
+  leave(stream: OpenStream): void {
+    this.#streams.delete(stream);
+    this.#perProject.leave(stream.owner.projectId);
+    openStreams.dec();
+    this.#giveBack(stream);
+  }
+
+  #giveBack({ slot }: OpenStream): void {
+    if (slot !== null) this.tokenStreams.giveBack(slot);
   }
 
   /** Ends all streams after their current frame, and every stream that opens later. */
@@ -169,17 +167,16 @@ class StreamCount {
     private readonly message: string,
   ) {}
 
-  /** Returns a function that ends the stream. @throws ServiceError too_many_streams */
-  enter(id: string): () => void {
+  /** @throws ServiceError too_many_streams */
+  enter(id: string): void {
     const open = this.#open.get(id) ?? 0;
-    if (open >= this.max) {
-      throw tooManyStreams(this.message);
-    }
+    if (open >= this.max) throw tooManyStreams(this.message);
     this.#open.set(id, open + 1);
-    return () => {
-      const left = this.#open.get(id)! - 1;
-      if (left === 0) this.#open.delete(id);
-      else this.#open.set(id, left);
-    };
+  }
+
+  leave(id: string): void {
+    const left = this.#open.get(id)! - 1;
+    if (left === 0) this.#open.delete(id);
+    else this.#open.set(id, left);
   }
 }

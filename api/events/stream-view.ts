@@ -40,10 +40,10 @@ export class StreamView {
   }
 
   /** Sends the frames of `open` and all that follow, until the turn ends, the session is deleted or the stream ends. */
-  async push(first: NextFrames): Promise<void> {
+  async push(next: Pick<NextFrames, 'frames' | 'to'> | null): Promise<void> {
     const { signal } = this.stream;
     let isUpToDate = false;
-    for (let next: Pick<NextFrames, 'frames' | 'to'> | null = first; next !== null && !signal.aborted;) {
+    while (next !== null && !signal.aborted) {
       await this.#send(next);
       if (isUpToDate) next.frames.forEach(observeLag);
       if (next.to.isOver && !this.isOfSession) return;

@@ -6,6 +6,7 @@ import { countPendingCharacters } from '../../src/stream/frames.js';
 import { formatEventId } from '../../src/stream/position.js';
 import { isReplayTooLong, MAX_REPLAYED_EVENTS, type NextFrames } from '../../src/stream/read-next.js';
 import type { ApiDeps } from '../deps.js';
+import { breakOff } from '../http/core/error-response.js';
 import { operation, type Call, type JsonSchema } from '../http/core/operation.js';
 import { sessionNotFound, sessionStateOfPath } from '../http/core/session-of-path.js';
 import { SseConnection } from './sse-connection.js';
@@ -62,27 +63,32 @@ export const streamEvents = operation({
   errors: ['session_not_found', 'event_not_found', 'replay_too_long', 'too_many_streams'],
   resource: sessionStateOfPath,
   async handle(call) {
-    const { deps, caller, params, query, ctx } = call;
+    const { deps, caller, params, query, ctx, log } = call;
     const isOfSession = query.follow !== undefined;
-    await deps.streams.run(caller, ctx.res, async (stream) => {
-      const view = new StreamView(deps.feed, params.session_id!, stream, isOfSession);
-      try {
-        const lastEventId = isOfSession ? await lastIdOf(call) : ctx.get('Last-Event-ID');
-        const first = (await view.open(caller.projectId, lastEventId)) ?? sessionNotFound();
-        if (isOfSession) await checkReplay(deps, first);
-        const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, view.at!, isOfSession);
-        const retryMs = first.from.isOver && !isOfSession ? RETRY_AFTER_END_MS : RETRY_MS;
-        const connection = await SseConnection.open(ctx, retryMs, stream.signal, countWaiting);
-        stream.connection = connection;
-        try {
-          await view.push(first);
-        } finally {
-          connection.end();
-        }
-      } finally {
-        view.close();
-      }
-    });
+    const stream = await deps.streams.enter(caller, ctx.res);
+    const view = new StreamView(deps.feed, params.session_id!, stream, isOfSession);
+    const leave = (): void => {
+      view.close();
+      deps.streams.leave(stream);
+    };
+    try {
+      const lastEventId = isOfSession ? await lastIdOf(call) : ctx.get('Last-Event-ID');
+      const first = (await view.open(caller.projectId, lastEventId)) ?? sessionNotFound();
+      if (isOfSession) await checkReplay(deps, first);
+      const countWaiting = (): Promise<number> => countPendingCharacters(deps.db, view.at!, isOfSession);
+      const retryMs = first.from.isOver && !isOfSession ? RETRY_AFTER_END_MS : RETRY_MS;
+      const connection = await SseConnection.open(ctx, retryMs, stream.signal, countWaiting);
+      stream.connection = connection;
+      // The request ends here: what its steps hold would take as much memory as the stream itself, for as long as that is open.
+      void view
+        .push(first)
+        .finally(() => connection.end())
+        .catch((error: unknown) => breakOff(ctx.res, error, log))
+        .finally(leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
   },
 });
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { ProjectShareError } from '../../../src/db/project-pool.js';
 import { isDatabaseAway, isDatabaseBusy } from '../../../src/db/transaction.js';
@@ -13,16 +14,19 @@ export function errorResponse(): Middleware {
     try {
       await next();
     } catch (thrown) {
-      const error = serviceErrorOf(thrown, ctx.state.log as Logger);
-      if (ctx.headerSent) {
-        // The response has begun and cannot be replaced. Cutting the connection shows the client that it is incomplete.
-        ctx.res.destroy();
-        return;
-      }
-      respondWith(ctx, error);
+      const log = ctx.state.log as Logger;
+      if (ctx.headerSent) return breakOff(ctx.res, thrown, log);
+      respondWith(ctx, serviceErrorOf(thrown, log));
     }
     lingerForBody(ctx);
   };
+}
+
+/** Ends a response that has begun and cannot be replaced. Cutting the connection shows the client that it is incomplete. */
+export function breakOff(res: ServerResponse, error: unknown, log: Logger): void {
+  // For its log line.
+  serviceErrorOf(error, log);
+  res.destroy();
 }
 
 /**
