@@ -38,17 +38,19 @@ export default scenario({
     );
     const took: number[] = [];
     let begun = 0;
-    let failed = 0;
+    const failed = new Map<string, number>();
+    const fail = (reason: string): void => void failed.set(reason, (failed.get(reason) ?? 0) + 1);
     const turn = async (): Promise<void> => {
       const began = performance.now();
       begun += 1;
       try {
         const stream = await system.stream(await system.send(await system.session(), KINDS[begun % KINDS.length]!));
         await stream.ended;
-        if (!stream.frames.some(({ event }) => event === 'turn.completed')) failed += 1;
+        const last = stream.frames.at(-1)?.event ?? `its stream was refused, ${stream.status}`;
+        if (last !== 'turn.completed') fail(last);
         took.push(performance.now() - began);
-      } catch {
-        failed += 1;
+      } catch (error) {
+        fail(/"type":"(?!error")(\w+)"/.exec(String(error))?.[1] ?? String(error).slice(0, 60));
       }
     };
     const beginning = setInterval(() => void turn(), 1_000 / rate);
@@ -77,7 +79,8 @@ export default scenario({
       const [first, last] = [median(values.slice(part, 2 * part)), median(values.slice(-part))];
       row(name, `${first.toFixed(1)} → ${last.toFixed(1)}`, `most ${Math.max(...values).toFixed(1)}`);
     }
-    row('turns begun, failed', `${begun}, ${failed}`);
+    row('turns begun', String(begun));
+    for (const [reason, count] of failed) row(`not completed: ${reason}`, String(count));
     if (to !== '') writeFileSync(to, linesOver(lines, { minutes, title: `${rate} turns a second` }));
   },
 });

@@ -48,17 +48,17 @@ const ROWS: Row[] = [
  */
 export default scenario({
   measures:
-    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers; --sides takes names of sides, separated by commas; --away MS adds the side `away`, apart with a Postgres that is so far away; --profile FOLDER shows where the CPU of the one process goes',
-  options: { rounds: 3, only: '', sides: '', away: 0, profile: '' },
-  async run(bench, { rounds, only, sides: wanted, away, profile }) {
+    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers; --sides takes names of sides, separated by commas; --away MS adds the side `away`, apart with a Postgres that is so far away; --other FOLDER adds the side `other`, apart with the build of another checkout; --profile FOLDER shows where the CPU of the one process goes',
+  options: { rounds: 3, only: '', sides: '', away: 0, other: '', profile: '' },
+  async run(bench, { rounds, only, sides: wanted, away, other, profile }) {
     if (profile !== '') bench.atEnd(() => printProfiles(profile));
-    const sides = await startSides(bench, { profile, sides: wanted, away });
+    const sides = await startSides(bench, { profile, sides: wanted, away, other });
     script(sides);
     const { baseline, service, apart, langgraph, langgraphServer } = sides;
-    for (const side of [baseline, service, apart, sides.away, langgraph, langgraphServer])
+    for (const side of [baseline, service, apart, sides.away, sides.other, langgraph, langgraphServer])
       if (side !== null) await warmUp(side);
     const means = await measureRounds(parts(sides), { rounds, only }, untilTemporalIsIdle);
-    const compared = ['baseline', 'service', 'apart', 'away'] as const;
+    const compared = ['baseline', 'service', 'apart', 'away', 'other'] as const;
     compare(ROWS, Object.fromEntries(compared.flatMap((name) => (means[name] ? [[name, means[name]]] : []))));
     printRest(means.service ?? {}, means.langgraph ?? {}, means.langgraphServer ?? {});
   },
@@ -79,8 +79,8 @@ function script({ model }: Sides): void {
 }
 
 /** What a round measures, of one side after the other, so that all meet the same machine. */
-function parts({ model, baseline, service, apart, away, langgraph, langgraphServer }: Sides): Part[] {
-  const all = [baseline, service, apart, away];
+function parts({ model, baseline, service, apart, away, other, langgraph, langgraphServer }: Sides): Part[] {
+  const all = [baseline, service, apart, away, other];
   const one = [baseline, service];
   return [
     ['turn', [...all, langgraph, langgraphServer], (side) => oneToken(side, 100)],

@@ -2,14 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { openDataSource } from '../../src/db/data-source.js';
-import { migrate } from '../../src/db/migrate.js';
 import { freePort } from '../../src/platform/free-port.js';
-import { createKey } from '../../src/projects/api-keys.js';
 import { keptSettings } from '../../dev/data-dir.js';
 import { embeddedDatabaseUrl } from '../../dev/embedded-postgres.js';
 import { apiClient } from '../../test/support/client.js';
 import type { TestMcpServer } from '../../test/support/mcp-server.js';
-import { startRole } from '../../test/support/role-process.js';
+import { runCommandOf } from '../../test/support/earlier-build.js';
+import { startRole, THIS_BUILD } from '../../test/support/role-process.js';
 import { openSse } from '../../test/support/sse-reader.js';
 import { startChild } from './child.js';
 import { delayWire } from './delayed-wire.js';
@@ -48,19 +47,23 @@ export async function startService(
 /**
  * API and worker, on a database of their own: a leader of the turns of one task queue would look at those of the other.
  * @param away milliseconds to Postgres, there and back
+ * @param build the checkout whose build they run
  */
-export async function startApart(dataDir: string, mcp: TestMcpServer, away = 0): Promise<StartedSide> {
-  const name = away === 0 ? 'apart' : 'away';
+export async function startApart(
+  name: 'apart' | 'away' | 'other',
+  dataDir: string,
+  mcp: TestMcpServer,
+  { away = 0, build = THIS_BUILD } = {},
+): Promise<StartedSide> {
   const url = new URL(embeddedDatabaseUrl(dataDir)!);
   const admin = new pg.Client({ connectionString: url.href });
   await admin.connect();
   await admin.query(`CREATE DATABASE bench_${name}`);
   await admin.end();
   url.pathname = `/bench_${name}`;
-  await migrate(url.href);
-  const db = await openDataSource(url.href, 1, 'bench');
-  const { key } = await createKey(db, { project: 'bench', maxRunningTurns: MAX_TURNS });
-  await db.destroy();
+  await runCommandOf(build, url.href, 'migrate');
+  const create = ['create', '--project', 'bench', '--max-running-turns', String(MAX_TURNS)];
+  const key = /^\S{30,}$/m.exec(await runCommandOf(build, url.href, 'keys', ...create))![0];
   if (away > 0) url.port = String(await delayWire({ host: url.hostname, port: Number(url.port) }, away));
   const env = {
     ...settingsOf(dataDir, mcp),
@@ -70,7 +73,7 @@ export async function startApart(dataDir: string, mcp: TestMcpServer, away = 0):
     DATA_DIR: join(dataDir, name),
     ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
   };
-  const roles = [await startRole('worker', env), await startRole('api', env)];
+  const roles = [await startRole('worker', env, build), await startRole('api', env, build)];
   return {
     name,
     ...turnFrames,

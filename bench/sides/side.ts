@@ -2,10 +2,10 @@ import type { SseFrame, SseReader } from '../../test/support/sse-reader.js';
 
 /**
  * One of the compared systems: the baseline (bench/baseline), the service in one process, in two, or in two with a Postgres that is
- * away, LangGraph's library or its server (bench/langgraph).
+ * away, another build of it, LangGraph's library or its server (bench/langgraph).
  */
 export interface Side {
-  name: 'baseline' | 'service' | 'apart' | 'away' | 'langgraph' | 'langgraphServer';
+  name: 'baseline' | 'service' | 'apart' | 'away' | 'other' | 'langgraph' | 'langgraphServer';
   /** Opens a conversation, with the tool `ping` of an MCP server if asked for. */
   session(withTool?: boolean): Promise<string>;
   /**

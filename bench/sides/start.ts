@@ -21,6 +21,8 @@ export interface Sides {
   apart: Side | null;
   /** The same with a Postgres that is some milliseconds away; null if no distance is given. */
   away: Side | null;
+  /** API and worker of another build; null if none is given. */
+  other: Side | null;
   /** In memory, behind a server of the bench (bench/langgraph/main.mjs); null if it is not installed. */
   langgraph: Side | null;
   /** LangGraph's own server for development, in memory; null if it is not installed. */
@@ -34,10 +36,12 @@ interface SideOptions {
   sides: string;
   /** Milliseconds to the Postgres of the side `away`, there and back; 0: without this side. */
   away?: number;
+  /** The folder of a checkout that is built; empty: without the side `other`. */
+  other?: string;
 }
 
 /** Starts the sides on the same Temporal and Postgres, which are those of `npm start`: of the side `service`, wanted or not. */
-export async function startSides(bench: Bench, { profile, sides, away = 0 }: SideOptions): Promise<Sides> {
+export async function startSides(bench: Bench, { profile, sides, away = 0, other = '' }: SideOptions): Promise<Sides> {
   const isWanted = (name: Side['name']): boolean => sides === '' || sides.split(',').includes(name);
   const dataDir = makeStateDir();
   const model = await startScriptedModel();
@@ -67,8 +71,9 @@ export async function startSides(bench: Bench, { profile, sides, away = 0 }: Sid
     model,
     service: isWanted('service') ? service : null,
     baseline: await start('baseline', () => startBaseline(dataDir, model.url, mcp.url)),
-    apart: await start('apart', () => startApart(dataDir, mcp)),
-    away: away > 0 ? await measured(startApart(dataDir, mcp, away)) : null,
+    apart: await start('apart', () => startApart('apart', dataDir, mcp)),
+    away: away > 0 ? await measured(startApart('away', dataDir, mcp, { away })) : null,
+    other: other === '' ? null : await measured(startApart('other', dataDir, mcp, { build: other })),
     langgraph: isInstalled ? await start('langgraph', () => startLangGraph(model.url)) : null,
     langgraphServer: isInstalled ? await start('langgraphServer', () => startLangGraphServer(model.url)) : null,
   };
