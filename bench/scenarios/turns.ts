@@ -48,7 +48,7 @@ const ROWS: Row[] = [
  */
 export default scenario({
   measures:
-    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers; --sides takes names of sides, separated by commas; --away MS adds the side `away`, apart with a Postgres that is so far away; --other FOLDER adds the side `other`, apart with the build of another checkout; --profile FOLDER shows where the CPU of the one process goes',
+    'the service beside a minimal Temporal turn and LangGraph (its library and its server); --only takes the beginning of a part: turn, tool, throughput, streaming, watchers, idle watchers; --sides takes names of sides, separated by commas; --away MS adds the side `away`, apart with a Postgres that is so far away; --other FOLDER adds the side `other`, apart with the build of another checkout, with --away as far from Postgres; --profile FOLDER shows where the CPU of the one process goes',
   options: { rounds: 3, only: '', sides: '', away: 0, other: '', profile: '' },
   async run(bench, { rounds, only, sides: wanted, away, other, profile }) {
     if (profile !== '') bench.atEnd(() => printProfiles(profile));

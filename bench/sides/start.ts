@@ -36,7 +36,7 @@ interface SideOptions {
   sides: string;
   /** Milliseconds to the Postgres of the side `away`, there and back; 0: without this side. */
   away?: number;
-  /** The folder of a checkout that is built; empty: without the side `other`. */
+  /** The folder of a checkout that is built; empty: without the side `other`. Its Postgres is as far away as that of `away`. */
   other?: string;
 }
 
@@ -73,7 +73,7 @@ export async function startSides(bench: Bench, { profile, sides, away = 0, other
     baseline: await start('baseline', () => startBaseline(dataDir, model.url, mcp.url)),
     apart: await start('apart', () => startApart('apart', dataDir, mcp)),
     away: away > 0 ? await measured(startApart('away', dataDir, mcp, { away })) : null,
-    other: other === '' ? null : await measured(startApart('other', dataDir, mcp, { build: other })),
+    other: other === '' ? null : await measured(startApart('other', dataDir, mcp, { away, build: other })),
     langgraph: isInstalled ? await start('langgraph', () => startLangGraph(model.url)) : null,
     langgraphServer: isInstalled ? await start('langgraphServer', () => startLangGraphServer(model.url)) : null,
   };
