@@ -7,7 +7,7 @@ import { textOf, type ResultBlock } from '../models/content.js';
 import { parseExact } from '../platform/exact-json.js';
 import { storableText, truncateUtf8 } from '../platform/text.js';
 import { CONTEXT, withToolsets, type ContextRow, type TurnContext } from './context.js';
-import { changeTurn, ifRunning, type TurnDeps } from '../turns/change-turn.js';
+import { changeTurn, ifRunning, type Fence, type TurnDeps } from '../turns/change-turn.js';
 import { OvertakenError, TurnEndedError } from '../turns/errors.js';
 import type { AttemptId } from './model-call.js';
 import type { Turn } from '../turns/turn.js';
@@ -81,10 +81,13 @@ const START_CALL = `
   WHERE turn_id = $1 AND step = $2 AND index = $3
     AND (state = $4 OR (state = 'started' AND worker_id = $5 AND task_token = $6))`;
 
+/** A call that would begin in a turn whose cancel was requested does not: the turn is about to end. */
+const ifGoingOn: Fence = (turn) => ifRunning(turn) && !turn.cancelRequested;
+
 /**
  * Records that the call is about to be sent to its server. May be repeated by the same attempt if the answer of Postgres
  * was lost.
- * @throws TurnEndedError, or OvertakenError if another attempt was first
+ * @throws TurnEndedError, or OvertakenError if another attempt was first or a cancel was requested
  */
 export async function startToolCall(
   deps: TurnDeps,
@@ -95,7 +98,7 @@ export async function startToolCall(
   const requireStarted = (_: Turn, __: Tx, [, started]: [unknown, number]): void => {
     if (started === 0) throw new OvertakenError(turnId);
   };
-  await changeTurn(deps, turnId, ifRunning, requireStarted, { ahead: (tx) => tx.query(START_CALL, values) });
+  await changeTurn(deps, turnId, ifGoingOn, requireStarted, { ahead: (tx) => tx.query(START_CALL, values) });
 }
 
 /** The fields of `agent.tool_result` that only some tools have. */

@@ -5,8 +5,10 @@ import { createKey } from '../../../src/projects/api-keys.js';
 import { loadConversation } from '../../../src/steps/conversation.js';
 import { recordUsage, beginModelCall, type ModelCall } from '../../../src/steps/model-call.js';
 import { storeStep } from '../../../src/steps/model-step.js';
+import { loadToolCall, startToolCall } from '../../../src/steps/tool-call.js';
 import { Notifier } from '../../../src/stream/notify.js';
 import { endTurn } from '../../../src/turns/end.js';
+import { requestCancel } from '../../../src/turns/request-cancel.js';
 import { readFacts } from '../../../src/turns/facts.js';
 import type { LaunchDeps } from '../../../src/turns/begin.js';
 import { sumCalls } from '../../../src/turns/spent.js';
@@ -117,5 +119,16 @@ describe('an attempt that comes late, or whose write is in doubt', () => {
     );
     await endTurn(deps, turn, { kind: 'cancelled' });
     expect(await loadConversation(db, turn).catch((error: unknown) => error)).to.be.instanceOf(TurnEndedError);
+  });
+
+  it('an attempt that comes late, or whose write is in doubt begins no call once a cancel was requested', async () => {
+    const turn = await queued();
+    await store(await beginModelCall(deps, turn, 1, ATTEMPT_ID, CALLED_MODEL));
+    const { call } = await loadToolCall(db, turn, 1, 0);
+    await requestCancel(deps, turn);
+    const begun = await startToolCall(deps, call, ATTEMPT_ID).catch((error: unknown) => error);
+    expect(begun).to.be.instanceOf(OvertakenError);
+    expect((await loadToolCall(db, turn, 1, 0)).call.state).to.equal('pending');
+    await endTurn(deps, turn, { kind: 'cancelled' });
   });
 });
