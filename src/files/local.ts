@@ -4,11 +4,11 @@ import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { ulid } from 'ulid';
 import type { Config } from '../platform/config.js';
 import { signedPath } from './download-link.js';
 import { checkedKey, ObjectMissingError, storageError, type Storage, type StoredObject } from './storage.js';
 import { ignored } from '../platform/ignored.js';
+import { uniqueName } from '../platform/ids.js';
 
 /** The folder of unfinished writes. It holds valid keys, so that maintenance finds what a crash left there. */
 const TEMP = 'tmp';
@@ -23,7 +23,7 @@ export function openLocalStorage(config: Pick<Config, 'storageUrl' | 'publicUrl'
   return {
     async put(key, content) {
       const target = pathOf(key);
-      const temp = join(root, TEMP, ulid().toLowerCase());
+      const temp = join(root, TEMP, uniqueName());
       try {
         await makeFolder(dirname(temp));
         // Opened before the pipeline: a source that breaks off at once must find the file that is removed below.

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { ulid } from 'ulid';
 import { ServiceError } from '../platform/errors.js';
+import { uniqueName } from '../platform/ids.js';
 
 interface PutOptions {
   contentType: string;
@@ -77,7 +77,7 @@ type StorageFolder = 'files' | 'skills' | 'results' | 'workspaces';
 
 /** A new, time-ordered key. `owner` is the id of the project, or of the turn for tool results. */
 export function newStorageKey(folder: StorageFolder, owner: string): string {
-  return storageKey(folder, owner, ulid().toLowerCase());
+  return storageKey(folder, owner, uniqueName());
 }
 
 /**

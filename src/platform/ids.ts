@@ -34,7 +34,12 @@ const ulid = monotonicFactory(() => randomInt(RANGE) / RANGE);
 
 /** A new id: the kind's prefix and 26 characters of lower-case Crockford base32, time-ordered. */
 export function newId(kind: IdKind): string {
-  return ID_PREFIXES[kind] + ulid().toLowerCase();
+  return ID_PREFIXES[kind] + uniqueName();
+}
+
+/** A name for a file or an object that no other one has: an id without a kind. */
+export function uniqueName(): string {
+  return ulid().toLowerCase();
 }
 
 /** The pattern of the ids of a kind. */

@@ -4,7 +4,6 @@ import { chmod, link, mkdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ulid } from 'ulid';
 import { FairQueue } from '../../../src/platform/fair-queue.js';
 import { ignored } from '../../../src/platform/ignored.js';
 import { unlessAborted } from '../../../src/platform/limited-wait.js';
@@ -12,6 +11,7 @@ import type { Logger } from '../../../src/platform/logger.js';
 import { GIB } from '../../../src/platform/units.js';
 import { SandboxFailedError, type Mount } from '../../../src/workspaces/sandbox.js';
 import { hasRoomFor, isDiskFull } from '../disk-space.js';
+import { uniqueName } from '../../../src/platform/ids.js';
 
 /** Contents that no command has used for so long are removed: their file or skill may be deleted. */
 const MAX_AGE_MS = 24 * 3_600_000;
@@ -128,7 +128,7 @@ export class MountStore {
   }
 
   #newView(key: string, files: Mount[], sessionId: string): View {
-    const place = join(this.folder, `view-${ulid().toLowerCase()}`);
+    const place = join(this.folder, `view-${uniqueName()}`);
     // Until its contents are there it is no folder that can be found.
     const building = `${place}.new`;
     const copies = files.map((mount) => this.#take(mount, sessionId));
@@ -178,7 +178,7 @@ export class MountStore {
   }
 
   #load(mount: Mount, sessionId: string): Copy {
-    const place = join(this.folder, ulid().toLowerCase());
+    const place = join(this.folder, uniqueName());
     this.#awaited += mount.bytes;
     const loading = this.#loads.within(sessionId, async () => {
       if (copy.users === 0) throw new SandboxFailedError('no sandbox needs the content any more');
