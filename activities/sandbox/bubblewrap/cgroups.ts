@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ulid } from 'ulid';
+import { uniqueName } from '../../../src/platform/ids.js';
 import { ignored } from '../../../src/platform/ignored.js';
 
 /** Where the worker's own processes are in a delegated subtree: on version 2 a group with groups below it has no processes. */
@@ -98,7 +98,7 @@ export class CommandGroups {
       if (await group.isEmpty()) return group;
       await group.remove();
     }
-    const name = `command-${ulid().toLowerCase()}`;
+    const name = `command-${uniqueName()}`;
     const places: Place[] = [];
     for (const hierarchy of this.hierarchies) {
       const folder = join(await this.#base(hierarchy), name);
@@ -369,7 +369,7 @@ async function moveToLeaf(group: string): Promise<void> {
 
 /** @throws Error where no group can be made */
 async function tried(hierarchy: Hierarchy): Promise<Hierarchy> {
-  const folder = join(hierarchy.parent, `trial-${ulid().toLowerCase()}`);
+  const folder = join(hierarchy.parent, `trial-${uniqueName()}`);
   await mkdir(folder);
   await rmdir(folder);
   return hierarchy;

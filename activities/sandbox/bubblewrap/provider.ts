@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ulid } from 'ulid';
+import { uniqueName } from '../../../src/platform/ids.js';
 import type { Logger } from '../../../src/platform/logger.js';
 import { MIB } from '../../../src/platform/units.js';
 import { withCause } from '../../../src/platform/with-cause.js';
@@ -220,7 +220,7 @@ export class BubblewrapProvider<At extends SandboxAt = SandboxAt> implements San
   }
 
   async #newTree({ folder, images }: Parts): Promise<Tree> {
-    const tree = new Tree(join(folder.trees, ulid().toLowerCase()), this.#takeUser(folder.firstUser));
+    const tree = new Tree(join(folder.trees, uniqueName()), this.#takeUser(folder.firstUser));
     try {
       await images?.mount(tree.folder);
       tree.create();

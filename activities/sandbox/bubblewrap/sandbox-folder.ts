@@ -13,7 +13,7 @@ import {
 import { readdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { ulid } from 'ulid';
+import { uniqueName } from '../../../src/platform/ids.js';
 import { ignored } from '../../../src/platform/ignored.js';
 import { beginRemoval, removeTree } from '../remove-tree.js';
 import { GROUP, HOSTS, PASSWD } from './command-line.js';
@@ -54,7 +54,7 @@ export class SandboxFolder {
   ) {
     machine();
     makeOpen(base);
-    this.#path = join(base, `worker-${ulid().toLowerCase()}`);
+    this.#path = join(base, `worker-${uniqueName()}`);
     const place = (name: string): string => join(this.#path, name);
     this.trees = place('trees');
     this.mounts = place('mounts');
