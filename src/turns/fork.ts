@@ -8,7 +8,13 @@ import { newId } from '../platform/ids.js';
 import { MIB } from '../platform/units.js';
 import { isErased, lockForNewSession } from '../sessions/erasing.js';
 import { loadRequiredActions, sessionRunning } from '../sessions/required-actions.js';
-import { configurationOfSession, configurationOfTurn, HAS_ENTRY, MODEL_ID } from '../sessions/configured.js';
+import {
+  HAS_ENTRY,
+  MODEL_ID,
+  TURN_CONFIGURATION,
+  configurationOfSession,
+  configurationOfTurn,
+} from '../sessions/configured.js';
 import { insertOverrides, referenceColumns, type NewAgentOfSession } from '../sessions/agent-of-session.js';
 import { insertSessionState, insertWorkspace } from '../sessions/store.js';
 import { joinFamily, requireRoomForCopy } from '../sessions/families.js';
@@ -236,20 +242,21 @@ async function copyTurns(tx: Tx, from: string, to: string, turns: CopiedTurn[]):
       { id, continues: (continued !== null && newIdOf.get(continued)) || null },
     ]),
   );
+  const [, ...ofAgent] = TURN_CONFIGURATION;
   for (const some of portionsOf(turns.map((turn) => ({ ...turn, rows: 1, bytes: 0 })))) {
     const ids = some.map(({ number }) => newIds.get(number)!);
     await runSql(
       tx,
       sql`INSERT INTO turns (id, session_id, project_id, number, state, position, model_id, thinking_enabled,
             fallback_model_id, continues_turn_id, message_number, from_queue, end_reason, queued_at, started_at, ended_at,
-            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency, copied_from, configuration_id,
-            agent_id, agent_version, overrides_number, agent_skills)
+            transition_at, cancel_requested_at, progress_at, connected_at, connect_ms, first_token_at, model_calls, currency, copied_from,
+            ${rawSql(TURN_CONFIGURATION.join(', '))})
           SELECT copied.new, fork.id, t.project_id, t.number, state, position, coalesce(t.model_id, ${rawSql(MODEL_ID)}),
             t.thinking_enabled, t.fallback_model_id, copied.continued, message_number, from_queue,
             end_reason, queued_at, started_at, ended_at, transition_at, cancel_requested_at, progress_at, connected_at,
             connect_ms, first_token_at, model_calls, fork.currency, coalesce(copied_from, t.id),
-            CASE WHEN t.configuration_id = ${from} THEN ${to} ELSE t.configuration_id END, t.agent_id, t.agent_version,
-            t.overrides_number, t.agent_skills
+            CASE WHEN t.configuration_id = ${from} THEN ${to} ELSE t.configuration_id END,
+            ${rawSql(ofAgent.map((column) => `t.${column}`).join(', '))}
           FROM unnest(${some.map(({ id }) => id)}::text[], ${ids.map(({ id }) => id)}::text[],
               ${ids.map(({ continues }) => continues)}::text[]) AS copied (old, new, continued)
             JOIN turns t ON t.id = copied.old ${rawSql(configurationOfTurn('t'))} JOIN sessions fork ON fork.id = ${to}`,
