@@ -28,13 +28,6 @@ export interface CallObserver extends Omit<StreamObserver, 'started'> {
   flush(): Promise<void>;
 }
 
-/** The model's API does not take an image or a document of the request. What it refused is stored, and is no part of the next one. */
-class MediaRefusedError extends RequestOutdatedError {
-  constructor() {
-    super('The model’s API refused images or documents of the request.');
-  }
-}
-
 /**
  * Makes a registered model call. The usage of a failed call is recorded, too.
  * @throws RequestOutdatedError if its media were refused, or ApplicationFailure, either retryable, after the delay the model's API asked for, or one that ends the turn
@@ -80,7 +73,9 @@ export async function callOnce(
     const { turnId, step } = call;
     const ids = { turn_id: turnId, step, model: model.entry.id };
     deps.log.warn({ ...ids, outcome: failure.type, ...describeFailure(error) }, 'a model call failed');
-    if (failure.refusedMedia !== undefined) throw new MediaRefusedError();
+    // What it refused is stored, and is no part of the next request.
+    if (failure.refusedMedia !== undefined)
+      throw new RequestOutdatedError('The model’s API refused images or documents of the request.');
     if (waitMs !== null) modelRetries.inc({ model: model.entry.id, type: failure.type });
     throw failureOf(failure.type, attempt, waitMs);
   }
