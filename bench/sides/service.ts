@@ -7,7 +7,7 @@ import { keptSettings } from '../../dev/data-dir.js';
 import { embeddedDatabaseUrl } from '../../dev/embedded-postgres.js';
 import { apiClient } from '../../test/support/client.js';
 import type { TestMcpServer } from '../../test/support/mcp-server.js';
-import { runCommandOf } from '../../test/support/earlier-build.js';
+import { createKeyOf, runCommandOf } from '../../test/support/earlier-build.js';
 import { startRole, THIS_BUILD } from '../../test/support/role-process.js';
 import { openSse } from '../../test/support/sse-reader.js';
 import { startChild } from './child.js';
@@ -62,8 +62,8 @@ export async function startApart(
   await admin.end();
   url.pathname = `/bench_${name}`;
   await runCommandOf(build, url.href, 'migrate');
-  const create = ['create', '--project', 'bench', '--max-running-turns', String(MAX_TURNS)];
-  const key = /^\S{30,}$/m.exec(await runCommandOf(build, url.href, 'keys', ...create))![0];
+  const limit = ['--max-running-turns', String(MAX_TURNS)];
+  const key = await createKeyOf(build, url.href, '--project', 'bench', ...limit);
   if (away > 0) url.port = String(await delayWire({ host: url.hostname, port: Number(url.port) }, away));
   const env = {
     ...settingsOf(dataDir, mcp),

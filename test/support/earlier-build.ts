@@ -38,6 +38,11 @@ export function runCommandOf(folder: string, databaseUrl: string, name: string, 
   return run(process.execPath, [join(folder, 'dist', 'ops', `${name}.js`), ...args], { cwd: folder, env });
 }
 
+/** Creates a key with the command of the build in `folder`; resolves with the key. */
+export async function createKeyOf(folder: string, databaseUrl: string, ...args: string[]): Promise<string> {
+  return /^\S{30,}$/m.exec(await runCommandOf(folder, databaseUrl, 'keys', 'create', ...args))![0];
+}
+
 async function build(commit: string, folder: string): Promise<void> {
   const draft = `${folder}.new`;
   rmSync(draft, { recursive: true, force: true });

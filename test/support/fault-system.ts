@@ -9,7 +9,7 @@ import type { ModelEntry } from '../../src/models/entry.js';
 import { createKey } from '../../src/projects/api-keys.js';
 import { SCOPES } from '../../src/projects/permissions.js';
 import { faultCalls, type FaultCalls } from './fault-calls.js';
-import { runCommandOf } from './earlier-build.js';
+import { createKeyOf, runCommandOf } from './earlier-build.js';
 import type { Turn } from './fault-client.js';
 import { startMcpServer, type TestMcpServer } from './mcp-server.js';
 import { createEmptyDatabase, createTestDatabase, startPostgres, type TestPostgres } from './postgres.js';
@@ -145,9 +145,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const key =
     earlier === undefined
       ? (await createKey(db, { project: 'demo', scopes: SCOPES })).key
-      : /^\S{30,}$/m.exec(
-          await runCommandOf(earlier, database.url, 'keys', 'create', '--project', 'demo', '--scopes', 'all'),
-        )![0];
+      : await createKeyOf(earlier, database.url, '--project', 'demo', '--scopes', 'all');
   const closed = new AbortController();
   const system: FaultSystem = {
     ...faultCalls({ apis, workers, db, key, model: entry.id, closed: closed.signal }),
